@@ -26,7 +26,7 @@ export function App() {
   const client = useMemo(() => createClient(token, refused), [token]);
   useEffect(() => {
     setProblem(undefined);
-    client.get<Caller>('/caller').then(setCaller, (thrown) => setProblem(toProblem(thrown)));
+    client.call('GET /caller', {}).then(setCaller, (thrown) => setProblem(toProblem(thrown)));
   }, [client]);
   useEffect(() => {
     const timer = setTimeout(() => setMessage(''), MESSAGE_MS);

@@ -5,7 +5,7 @@ import { hasScope, type Principal, SCOPES } from '../engine/model/token.ts';
 import type { HostInfo, PlainRequest } from '../engine/ports/host.ts';
 import type { HandlerParts, HttpCall } from './call.ts';
 import { type Authenticate, readPrincipal } from './host-principal.ts';
-import { readId } from './read-id.ts';
+import { readThing } from './read-id.ts';
 
 export type Caller =
   | { readonly principal: Principal }
@@ -45,7 +45,10 @@ async function identify(arrival: Arrival, found: Found | undefined, isOpen: bool
   const { request, parts } = arrival;
   const ticket = found?.route.takesTicket ? new URLSearchParams(request.query).get('ticket') : null;
   if (found && ticket !== null) {
-    return identified(() => parts.orchestrator.executions.verifyTicket(readId(found, 'execution'), ticket, { isOpen }));
+    return identified(() => {
+      readThing(found.params, 'execution');
+      return parts.orchestrator.executions.verifyTicket(found.params.id ?? '', ticket, { isOpen });
+    });
   }
   const known = found && parts.authenticate ? await askHost(parts.authenticate, arrival) : undefined;
   return known ?? (found?.route.takesApiKey ? byApiKey(arrival) : undefined) ?? byToken(arrival);

@@ -38,7 +38,7 @@ export function findRoute(match: Found, method: string): FoundRoute | { readonly
 export function rejectUnusedInput(request: PlainRequest, { scope, method, readsQuery, readsIfMatch }: Route): void {
   // Mail programs and proxies add parameters to links and probes.
   if (scope === 'public') return;
-  if (!readsQuery) readQuery(request.query, []);
+  if (!readsQuery) readQuery(request.query, {});
   // Reads are answered whole, whatever the caller has already.
   if (method === 'GET') return;
   const unread = ['If-Match', 'If-None-Match', 'If-Unmodified-Since'].slice(readsIfMatch ? 1 : 0);
@@ -53,16 +53,14 @@ export function authorizeCaller(caller: Caller | undefined, { scope }: Route): R
   if (!caller) throw new OrchestratorError('INTERNAL', 'the caller of a route with a scope was not authenticated');
   if ('failure' in caller)
     return errorReply(caller.failure, caller.challenge ? { 'www-authenticate': caller.challenge } : {});
-  return scope === 'any' ? undefined : requireScope(scope, caller.principal);
+  if (scope !== 'any') demandScope(scope, caller.principal);
+  return undefined;
 }
 
-/** @returns the refusal, or undefined when the principal holds the scope */
-export function requireScope(scope: TokenScope, principal: Principal): Reply | undefined {
-  if (hasScope(principal, scope)) return undefined;
-  return errorReply(
-    new OrchestratorError('FORBIDDEN', `this needs a token with the scope \`${scope}\``, {
-      details: { requiredScope: scope, providedScopes: [...principal.scopes] },
-    }),
-    { 'www-authenticate': `Bearer error="insufficient_scope", scope="${scope}"` },
-  );
+/** @throws FORBIDDEN for a principal without the scope */
+export function demandScope(scope: TokenScope, principal: Principal | undefined): void {
+  if (!principal || hasScope(principal, scope)) return;
+  throw new OrchestratorError('FORBIDDEN', `this needs a token with the scope \`${scope}\``, {
+    details: { requiredScope: scope, providedScopes: [...principal.scopes] },
+  });
 }

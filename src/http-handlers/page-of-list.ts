@@ -2,8 +2,6 @@
 
 import { decodeCursor, encodeCursor, pageLimit } from '../engine/model/cursor.ts';
 import type { HttpCall } from './call.ts';
-import { readLimit, readQuery } from './read-query.ts';
-import type { Reply } from './reply.ts';
 
 const ANY_ID = /^.{1,2100}$/;
 
@@ -13,26 +11,33 @@ export interface ListOrder<T> {
   compare?(a: string, b: string): number;
 }
 
+/** What a call gave for its page. */
+interface Asked {
+  readonly query: { readonly limit?: number; readonly cursor?: string };
+  readonly http: HttpCall;
+}
+
+type Page<Key extends string, T> = { readonly [K in Key]: readonly T[] } & { readonly nextCursor?: string };
+
 /**
  * @param key - of the list in the response
  * @param items - in their order
- * @throws INVALID_REQUEST; INVALID_CURSOR
+ * @throws INVALID_CURSOR
  */
-export function pageOfList<T>(
-  { request, params }: HttpCall,
-  key: string,
+export function pageOfList<Key extends string, T>(
+  { query: { limit, cursor }, http: { params } }: Asked,
+  key: Key,
   items: readonly T[],
   { idOf, compare = byId }: ListOrder<T>,
-): Reply {
-  const { limit, cursor } = readQuery(request.query, ['limit', 'cursor']);
-  const size = pageLimit(readLimit(limit));
+): Page<Key, T> {
+  const size = pageLimit(limit);
   const filter = [key, ...Object.values(params)].join(' ');
   const last = cursor === undefined ? undefined : decodeCursor(cursor, filter, ANY_ID);
   const rest = last === undefined ? items : items.filter((item) => compare(idOf(item), last) > 0);
   const page = rest.slice(0, size);
   const end = page.at(-1);
   const next = end !== undefined && rest.length > size ? { nextCursor: encodeCursor(idOf(end), filter) } : {};
-  return { status: 200, json: { [key]: page, ...next } };
+  return { [key]: page, ...next } as Page<Key, T>;
 }
 
 /** The order of text by its code units, as storages sort ids. */

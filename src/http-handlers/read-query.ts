@@ -3,23 +3,59 @@
 import { OrchestratorError } from '../engine/base/errors.ts';
 import { readInstant } from '../engine/base/read-instant.ts';
 import { suggestName } from '../engine/base/suggest-name.ts';
+import { readExecutionId } from './read-id.ts';
 
-/** @throws INVALID_REQUEST for a parameter that is unknown, occurs twice, or is empty */
-export function readQuery<K extends string>(query: string, known: readonly K[]): { readonly [P in K]?: string } {
-  const values: { [P in K]?: string } = {};
+/** One parameter of a query: how its text is read, and its schema in the OpenAPI document. */
+export interface QueryReader<T> {
+  read(text: string, name: string): T;
+  readonly schema?: Readonly<Record<string, unknown>>;
+}
+
+/** @throws INVALID_REQUEST for a parameter that is unknown, occurs twice, is empty or has no fitting value */
+export function readQuery(query: string, readers: Readonly<Record<string, QueryReader<unknown>>>) {
+  const values: Record<string, unknown> = {};
   if (query === '') return values;
   for (const [name, value] of new URLSearchParams(query)) {
-    const key = known.find((one) => one === name);
+    const key = Object.hasOwn(readers, name) ? name : undefined;
     if (key === undefined) {
-      const near = suggestName(name, known);
+      const near = suggestName(name, Object.keys(readers));
       throw wrong(`the query parameter ${quote(name)} is not known${near ? `; did you mean \`${near}\`?` : ''}`);
     }
     if (Object.hasOwn(values, key)) throw wrong(`the query parameter \`${key}\` must occur only once`);
     if (value === '') throw wrong(`the query parameter \`${key}\` is empty; leave it out`);
     values[key] = value;
   }
+  for (const [name, text] of Object.entries(values)) values[name] = readers[name]?.read(text as string, name);
   return values;
 }
+
+const TEXT = { type: 'string' } as const;
+export const text: QueryReader<string> = { read: (given) => given, schema: TEXT };
+export const flag: QueryReader<boolean | undefined> = { read: readFlag, schema: { type: 'boolean' } };
+export const count: QueryReader<number | undefined> = { read: readCount, schema: TEXT };
+export const executionId: QueryReader<string | undefined> = { read: readExecutionId, schema: TEXT };
+export const instant: QueryReader<number | undefined> = {
+  read: readInstantParameter,
+  schema: { type: ['integer', 'string'], description: 'Unix ms, or ISO 8601' },
+};
+/** One of these words. The orchestrator refuses others. */
+export const word = <T extends string>(words: readonly T[], more = {}): QueryReader<T> => ({
+  read: (given) => given as T,
+  schema: { type: 'string', enum: words, ...more },
+});
+const limit: QueryReader<number | undefined> = {
+  read: readLimit,
+  schema: {
+    ...{ type: 'integer', minimum: 1, default: 100 },
+    description: 'a larger number than 250 counts as 250',
+  },
+};
+const cursor: QueryReader<string> = {
+  read: (given) => given,
+  schema: { type: 'string', description: '`nextCursor` of the page before, with the same filter' },
+};
+/** The parameters of every listing. */
+export const page = { limit, cursor };
 
 /** A page size: a whole number of at least 1. A larger number than the largest page means the largest page. @throws INVALID_REQUEST */
 export function readLimit(text: string | undefined): number | undefined {

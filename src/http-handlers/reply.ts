@@ -49,7 +49,7 @@ export function errorReply(thrown: unknown, headers?: Reply['headers']): Reply {
   return {
     status: STATUS[code],
     json: { error: { code, message: text, ...extra } },
-    headers: { ...retryAfterOf(thrown as OrchestratorError), ...headers },
+    headers: { ...ownHeaders(thrown as OrchestratorError), ...headers },
   };
 }
 
@@ -99,7 +99,9 @@ const LIMITS: readonly string[] = [
   'CONCURRENT_LIMIT_EXCEEDED',
 ] satisfies ErrorCode[];
 
-function retryAfterOf({ code, details, retryable }: OrchestratorError): Reply['headers'] {
+function ownHeaders({ code, details, retryable }: OrchestratorError): Reply['headers'] {
+  if (code === 'FORBIDDEN' && details.requiredScope !== undefined)
+    return { 'www-authenticate': `Bearer error="insufficient_scope", scope="${details.requiredScope}"` };
   if (code === 'OVERLOADED' || (code === 'CONFLICT' && retryable)) return { 'retry-after': '1' };
   return LIMITS.includes(code) ? { 'retry-after': String(details.retryAfter) } : undefined;
 }

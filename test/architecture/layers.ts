@@ -47,7 +47,7 @@ export const RULES: Readonly<Record<string, Rule>> = {
   orchestrator: { may: [...ENGINE, 'operations/', 'adapters/'], types: ['authoring'] },
   project: { may: [...CORE, ...DEFINITION, 'orchestrator', 'adapters/'], types: ['authoring'] },
   'http-handlers': { may: [...CORE, 'signing', 'access'], types: ['orchestrator'] },
-  dashboard: { may: ['base', 'model'], types: ['access', 'orchestrator'] },
+  dashboard: { may: ['base', 'model'], types: ['access', 'orchestrator', 'http-handlers'] },
   'testing-kit': { may: [...CORE, 'running', 'adapters/'], types: ['orchestrator', 'authoring'] },
 
   index: { may: [...ENGINE, 'authoring', 'orchestrator', 'project', 'operations/', 'adapters/', 'http-handlers'] },
@@ -64,7 +64,7 @@ export const RULES: Readonly<Record<string, Rule>> = {
       ...['index', 'entries/node', 'entries/git', 'entries/sqlite', 'entries/postgres'],
     ],
   },
-  cli: { may: ['base', 'model', 'cli/start'], types: ['orchestrator'] },
+  cli: { may: ['base', 'model', 'cli/start'], types: ['orchestrator', 'http-handlers'] },
 };
 
 /**

@@ -75,6 +75,21 @@ describe.each(HOSTS)('bodies by $host', ({ host, open }) => {
     expect((await call(ECHO, post(text(9), authorized))).status).toBe(413);
   });
 
+  it.each([
+    'executions/exec_01ARZ3NDEKTSV4RRFFQ69G5FAV',
+    'ensembles/unknown',
+    'tokens/tok_01ARZ3NDEKTSV4RRFFQ69G5FAV',
+    'components/unknown/deployments/production',
+    'state/echo',
+  ])('DELETE %s refuses a body that it would not read, and takes none and `{}`', async (path) => {
+    const remove = (body?: string) =>
+      readResponse(
+        ask(`/api/v1/${path}`, { method: 'DELETE', headers: { ...headers, 'content-type': 'application/json' }, body }),
+      );
+    expect(await remove('{"why":"old"}')).toMatchObject({ status: 400, body: { error: { code: 'INVALID_REQUEST' } } });
+    expect([(await remove('{}')).status, (await remove()).status]).not.toContain(400);
+  });
+
   it('no body is read before the caller is known', async () => {
     const body = countingBody(new Uint8Array(1024).fill(0x20), 4);
     const response = await readResponse(

@@ -3,7 +3,7 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import type { HttpHandler } from '../../src/engine/ports/host.ts';
 import { API_ROUTES } from '../../src/http-handlers/api/routes.ts';
-import { createOpenApi, operationOf } from '../../src/http-handlers/openapi/document.ts';
+import { createOpenApi, headersOf } from '../../src/http-handlers/openapi/document.ts';
 
 export const OPEN_API = createOpenApi(API_ROUTES)({ basePath: '', brand: 'service' });
 
@@ -19,10 +19,10 @@ function validatorOf(shape: string): ValidateFunction {
   return made;
 }
 
-const ROUTES = API_ROUTES.map(({ method, path }) => ({
+const ROUTES = API_ROUTES.map(({ method, path, spec }) => ({
   method,
   pattern: new RegExp(`${path.replace(/:\w+/g, '[^/]+')}$`),
-  operation: operationOf({ method, path }),
+  spec,
 }));
 
 /** @returns what is wrong with a response; undefined for one that fits, and for a path that is not in the document */
@@ -30,7 +30,8 @@ export async function problemOf(method: string, path: string, response: Response
   const route = ROUTES.find((one) => one.method === method && one.pattern.test(path));
   const type = response.headers.get('content-type') ?? '';
   if (!route) return undefined;
-  const { replies, headers = [] } = route.operation;
+  const { replies } = route.spec;
+  const headers = headersOf(route.spec);
   if (response.status < 400 && response.status !== 304 && !(response.status in replies))
     return `${method} ${path}: the document has no status ${response.status}`;
   const sent = (['ETag', 'Location'] as const).filter((name) => response.headers.has(name));

@@ -10,7 +10,7 @@ import { showSplit } from '../../engine/model/split.ts';
 import { readInput } from '../project/read-input.ts';
 import { readComponentFile } from '../project/component-file.ts';
 import { type PlaceOptions, withService } from '../service/open-service.ts';
-import { readPages } from '../service/read-pages.ts';
+import { readPages } from '../../engine/base/read-pages.ts';
 import type { Service, ServiceHost } from '../service/service.ts';
 import { CliError, wrongUsage } from '../terminal/cli-error.ts';
 import type { Output } from '../terminal/output.ts';

@@ -2,7 +2,7 @@
 
 import type { DeliveryStatus } from '../../engine/model/delivery.ts';
 import { type PlaceOptions, withService } from '../service/open-service.ts';
-import { readPages } from '../service/read-pages.ts';
+import { readPages } from '../../engine/base/read-pages.ts';
 import type { Service, ServiceHost } from '../service/service.ts';
 import type { Output } from '../terminal/output.ts';
 import { type Column, formatTable, terminalWidth } from '../terminal/table.ts';

@@ -8,7 +8,7 @@ import { wrongUsage } from '../terminal/cli-error.ts';
 import { onInterrupt } from '../terminal/interrupt.ts';
 import { type PlaceOptions, withService } from '../service/open-service.ts';
 import type { Output } from '../terminal/output.ts';
-import { readPages } from '../service/read-pages.ts';
+import { readPages } from '../../engine/base/read-pages.ts';
 import type { ServiceHost } from '../service/service.ts';
 import { summarizeWaits } from '../progress/describe-waits.ts';
 import { describeExecution } from '../progress/show-execution.ts';

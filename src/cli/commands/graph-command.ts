@@ -8,7 +8,7 @@ import { flowGraph } from '../graph/flow-graph.ts';
 import { type PlaceOptions, withService } from '../service/open-service.ts';
 import type { Output } from '../terminal/output.ts';
 import { type Direction, MERMAID_EDGES, printMermaid } from '../graph/print-mermaid.ts';
-import { readPages } from '../service/read-pages.ts';
+import { readPages } from '../../engine/base/read-pages.ts';
 import type { ServiceHost } from '../service/service.ts';
 import { executionMarks } from '../graph/execution-marks.ts';
 

@@ -17,7 +17,7 @@ import { nameOfStore, openStore, ownStore, readStorage } from '../service/open-s
 import type { Output } from '../terminal/output.ts';
 import { printIssue } from '../project/print-issues.ts';
 import { readEnv } from '../project/read-input.ts';
-import { readPages } from '../service/read-pages.ts';
+import { readPages } from '../../engine/base/read-pages.ts';
 import type { ServiceHost } from '../service/service.ts';
 import * as start from '../start.ts';
 import { streamLogger } from '../terminal/stream-logger.ts';

@@ -1,7 +1,10 @@
 /** A running server as a service, over its HTTP API. */
 
+import { callAddress } from '../../engine/base/call-address.ts';
 import { readEventStream } from '../../engine/base/read-event-stream.ts';
 import { messageOf } from '../../engine/base/errors.ts';
+import type { Execution as AnyExecution } from '../../engine/model/execution.ts';
+import type { Asked, CallKey, ResultOf } from '../../http-handlers/api/client-types.ts';
 import { CliError, wrongUsage } from '../terminal/cli-error.ts';
 import type { Service } from './service.ts';
 import { pause } from '../terminal/pause.ts';
@@ -12,6 +15,7 @@ const RESPONSE_MS = 30_000;
 const RECONNECTS = 5;
 const RECONNECT_MS = 1000;
 
+type Execution = AnyExecution<unknown>;
 type Event = Awaited<ReturnType<ReturnType<Service['executions']['events']>['next']>>['value'];
 
 interface Exchange {
@@ -33,79 +37,66 @@ export function connect(url: string, token: string | undefined): Service {
   if (!/^[\x21-\x7e]+$/.test(token)) throw wrongUsage('the token has characters that no token contains; copy it again');
 
   const send = createSend(base, token);
-  /** @param key - a key that the JSON body must have */
-  const request = async (path: string, key: string, exchange?: Exchange): Promise<unknown> => {
-    const response = await send(path, exchange);
+  /** @param has - a key that the JSON body must have */
+  const call = async <K extends CallKey>(key: K, has: string, given: Asked<K>, headers?: Exchange['headers']) => {
+    const { method, path } = callAddress(key, given);
+    const response = await send(path, { method, body: given.body, headers });
     const body: unknown = await response.json().catch(() => undefined);
-    if (typeof body !== 'object' || body === null || !Object.hasOwn(body, key)) throw notAnEnsembleServer(host);
-    return body;
+    if (typeof body !== 'object' || body === null || !Object.hasOwn(body, has)) throw notAnEnsembleServer(host);
+    return body as ResultOf<K>;
   };
 
   return {
     tokens: {
-      create: (token) => request('/tokens', 'token', { method: 'POST', body: token }) as never,
-      list: async () => ((await request('/tokens', 'tokens')) as { readonly tokens: never }).tokens,
-      revoke: (id) => request(`/tokens/${encodeURIComponent(id)}`, 'revoked', { method: 'DELETE' }) as never,
+      create: (body) => call('POST /tokens', 'token', { body }),
+      list: async () => (await call('GET /tokens', 'tokens', {})).tokens,
+      revoke: (id) => call('DELETE /tokens/:id', 'revoked', { id }),
     },
     deliveries: {
-      list: (filter = {}) => request(`/deliveries?${toQuery(filter)}`, 'deliveries') as never,
-      get: (id) => request(`/deliveries/${encodeURIComponent(id)}`, 'attempts') as never,
-      redeliver: (id) => {
-        const path = `/deliveries/${encodeURIComponent(id)}/redeliver`;
-        return request(path, 'attempts', { method: 'POST' }) as never;
-      },
-      replay: (filter) => request('/replays', 'redelivered', { method: 'POST', body: filter }) as never,
-      receivers: async () => ((await request('/receivers', 'receivers')) as { readonly receivers: never }).receivers,
-      resume: (receiver) => {
-        const path = `/receivers/${encodeURIComponent(receiver)}/resume`;
-        return request(path, 'deliveries', { method: 'POST' }) as never;
-      },
+      list: (query) => call('GET /deliveries', 'deliveries', { query }),
+      get: (id) => call('GET /deliveries/:id', 'attempts', { id }),
+      redeliver: (id) => call('POST /deliveries/:id/redeliver', 'attempts', { id }),
+      replay: (body) => call('POST /replays', 'redelivered', { body }),
+      receivers: async () => (await call('GET /receivers', 'receivers', {})).receivers,
+      resume: (id) => call('POST /receivers/:id/resume', 'deliveries', { id }),
     },
     components: {
-      register: (component) => request('/components', 'name', { method: 'POST', body: component }) as never,
-      update: (name, body) => request(component(name), 'name', { method: 'PUT', body }) as never,
-      get: (name) => request(component(name), 'name') as never,
-      list: (page = {}) => request(`/components?${toQuery(page)}`, 'components') as never,
-      versions: async (name) =>
-        ((await request(`${component(name)}/versions`, 'versions')) as { readonly versions: never }).versions,
-      version: (name, ref, key) => {
-        const query = key === undefined ? '' : `?${toQuery({ key })}`;
-        return request(`${component(name)}/versions/${encodeURIComponent(ref)}${query}`, 'content') as never;
-      },
+      register: (body) => call('POST /components', 'name', { body }),
+      update: (name, body) => call('PUT /components/:name', 'name', { name, body }),
+      get: (name) => call('GET /components/:name', 'name', { name }),
+      list: (query) => call('GET /components', 'components', { query }),
+      versions: async (name) => (await call('GET /components/:name/versions', 'versions', { name })).versions,
+      version: (name, version, key) =>
+        call('GET /components/:name/versions/:version', 'content', { name, version, query: { key } }),
       // The server takes the name of the token as the actor.
       createVersion: (name, { actor: _actor, ...body }) =>
-        request(`${component(name)}/versions`, 'version', { method: 'POST', body }) as never,
+        call('POST /components/:name/versions', 'version', { name, body }),
       deployments: async (name) =>
-        ((await request(`${component(name)}/deployments`, 'deployments')) as { readonly deployments: never })
-          .deployments,
-      deploy: (name, { actor: _actor, to, ...body }) =>
-        request(deployment(name, to), 'environment', { method: 'PUT', body }) as never,
+        (await call('GET /components/:name/deployments', 'deployments', { name })).deployments,
+      deploy: (name, { actor: _actor, to: environment, ...body }) =>
+        call('PUT /components/:name/deployments/:environment', 'environment', { name, environment, body }),
       undeploy: (name, environment) =>
-        request(deployment(name, environment), 'undeployed', { method: 'DELETE' }) as never,
-      rollback: (name, { actor: _actor, to, ...body }) =>
-        request(`${deployment(name, to)}/rollback`, 'environment', { method: 'POST', body }) as never,
+        call('DELETE /components/:name/deployments/:environment', 'undeployed', { name, environment }),
+      rollback: (name, { actor: _actor, to: environment, ...body }) =>
+        call('POST /components/:name/deployments/:environment/rollback', 'environment', { name, environment, body }),
     },
     executions: {
-      get: (id) => request(`/executions/${encodeURIComponent(id)}`, 'status') as never,
-      list: (filter = {}) => {
-        const given = Object.entries(filter).filter(([, value]) => value !== undefined);
-        const query = new URLSearchParams(given.map(([name, value]) => [name, String(value)]));
-        return request(`/executions?${query}`, 'executions') as never;
-      },
-      agents: (id, page) => request(`/executions/${encodeURIComponent(id)}/agents?${toQuery(page)}`, 'agents') as never,
-      steps: (id, page) => request(`/executions/${encodeURIComponent(id)}/steps?${toQuery(page)}`, 'steps') as never,
-      running: (id) => request(`/executions/${encodeURIComponent(id)}/running`, 'steps') as never,
-      definition: (id) => request(`/executions/${encodeURIComponent(id)}/definition`, 'definition') as never,
+      get: (id) => call('GET /executions/:id', 'status', { id }),
+      list: (query) => call('GET /executions', 'executions', { query }),
+      agents: (id, query) => call('GET /executions/:id/agents', 'agents', { id, query }),
+      steps: (id, query) => call('GET /executions/:id/steps', 'steps', { id, query }),
+      running: (id) => call('GET /executions/:id/running', 'steps', { id }),
+      definition: (id) => call('GET /executions/:id/definition', 'definition', { id }),
       events: (id, options) => followEvents(send, host, id, options),
-      cancel: (id) => request(`/executions/${encodeURIComponent(id)}/cancel`, 'status', { method: 'POST' }) as never,
-      signal: (id, name, payload = null, { idempotencyKey } = {}) =>
-        request(`/executions/${encodeURIComponent(id)}/signals/${encodeURIComponent(name)}`, 'status', {
-          method: 'POST',
-          body: payload,
-          ...(idempotencyKey !== undefined && { headers: { 'idempotency-key': idempotencyKey } }),
-        }) as never,
-      retry: (id, body) =>
-        request(`/executions/${encodeURIComponent(id)}/retry`, 'status', { method: 'POST', body }) as never,
+      cancel: (id) => call('POST /executions/:id/cancel', 'status', { id }) as Promise<Execution>,
+      signal: (id, signal, body = null, { idempotencyKey } = {}) =>
+        call(
+          'POST /executions/:id/signals/:signal',
+          'status',
+          { id, signal, body },
+          idempotencyKey === undefined ? {} : { 'idempotency-key': idempotencyKey },
+        ) as Promise<Execution>,
+      retry: (id, body) => call('POST /executions/:id/retry', 'status', { id, body }) as Promise<Execution>,
       async history() {
         const reason = 'a server gives no histories, because nothing in a history is masked';
         throw wrongUsage(`${reason}; name its store with --dir or --storage`);
@@ -113,18 +104,6 @@ export function connect(url: string, token: string | undefined): Service {
     },
     close: async () => {},
   };
-}
-
-function component(name: string): string {
-  return `/components/${encodeURIComponent(name)}`;
-}
-
-function deployment(name: string, environment: string): string {
-  return `${component(name)}/deployments/${encodeURIComponent(environment)}`;
-}
-
-function toQuery(page: object = {}): URLSearchParams {
-  return new URLSearchParams(Object.entries(page).map(([name, value]) => [name, String(value)]));
 }
 
 type Send = (path: string, exchange?: Exchange) => Promise<Response>;

@@ -1,5 +1,9 @@
 /** The client of the HTTP API, which is served below the page's own address. */
 
+import { type CallGiven, callAddress } from '../../engine/base/call-address.ts';
+import { readPages } from '../../engine/base/read-pages.ts';
+import type { Asked, CallKey, ResultOf } from '../../http-handlers/api/client-types.ts';
+
 /** Why a call was refused, or did not arrive. */
 export class ApiProblem extends Error {
   /** 0 if there was no answer. */
@@ -22,61 +26,52 @@ export class ApiProblem extends Error {
 export type Query = Readonly<Record<string, string | number | undefined>>;
 
 export interface Client {
-  get<T>(path: string, query?: Query, signal?: AbortSignal): Promise<T>;
-  /** The whole list below a key, page by page. */
-  all<T>(path: string, key: string, signal?: AbortSignal): Promise<readonly T[]>;
-  /** @throws ApiProblem */
-  send<T>(method: 'POST' | 'PUT' | 'DELETE', path: string, body?: unknown): Promise<T>;
-  /** The body of an event stream. @returns undefined when there are no more events */
-  stream(path: string, after: string | undefined, signal: AbortSignal): Promise<ReadableStream<Uint8Array> | undefined>;
+  /** @param key - such as `GET /executions/:id` @throws ApiProblem */
+  call<K extends CallKey>(key: K, asked: Asked<K>, signal?: AbortSignal): Promise<ResultOf<K>>;
+  /** A whole list, page by page. @param list - its key in the answer */
+  all<K extends CallKey, L extends keyof ResultOf<K>>(
+    key: K,
+    list: L,
+    asked: Asked<K>,
+    signal?: AbortSignal,
+  ): Promise<ResultOf<K>[L]>;
+  /** The events of an execution. @returns undefined when there are no more events */
+  stream(id: string, after: string | undefined, signal: AbortSignal): Promise<ReadableStream<Uint8Array> | undefined>;
   /** How long to wait between two reads at least, in ms, so that the requests that are left last until there are new ones. */
   pace(): number;
-}
-
-/** A path with its values encoded. */
-export function at(parts: TemplateStringsArray, ...values: readonly string[]): string {
-  return parts.reduce((path, part, i) => `${path}${encodeURIComponent(values[i - 1] ?? '')}${part}`);
 }
 
 /** @param refused - called when the server does not know the caller, or no longer */
 export function createClient(token: string | undefined, refused: (problem: ApiProblem) => void): Client {
   let paceMs = 0;
-  const call = async (path: string, query: Query, init: RequestInit): Promise<Response> => {
-    const given = Object.entries(query).flatMap(([key, value]) => (value === undefined ? [] : [[key, String(value)]]));
-    const search = given.length === 0 ? '' : `?${new URLSearchParams(given)}`;
+  const call = async (key: string, given: CallGiven, init: RequestInit): Promise<Response> => {
+    const { method, path } = callAddress(key, given);
     const headers = new Headers(init.headers);
     if (token !== undefined) headers.set('authorization', `Bearer ${token}`);
     // No page of another site can send this header.
     headers.set('x-requested-with', 'dashboard');
-    const response = await answered(fetch(`api/v1${path}${search}`, { ...init, headers, cache: 'no-store' }));
+    const response = await answered(fetch(`api/v1${path}`, { ...init, method, headers, cache: 'no-store' }));
     paceMs = paceOf(response.headers);
     if (response.ok) return response;
     const problem = await problemOf(response);
     if (problem.status === 401) refused(problem);
     throw problem;
   };
-  const get = async <T>(path: string, query: Query = {}, signal?: AbortSignal): Promise<T> =>
-    (await call(path, query, { signal: signal ?? null })).json();
+  const answer = async (key: string, asked: CallGiven & { readonly body?: unknown }, signal?: AbortSignal) => {
+    const { body } = asked;
+    const json: Record<string, string> = body === undefined ? {} : { 'content-type': 'application/json' };
+    const init = { headers: json, signal: signal ?? null, ...(body !== undefined && { body: JSON.stringify(body) }) };
+    return (await call(key, asked, init)).json();
+  };
   return {
-    get,
-    async all<T>(path: string, key: string, signal?: AbortSignal) {
-      const found: T[] = [];
-      let cursor: string | undefined;
-      do {
-        const page: Readonly<Record<string, unknown>> = await get(path, { limit: 250, cursor }, signal);
-        found.push(...(page[key] as readonly T[]));
-        cursor = page.nextCursor as string | undefined;
-      } while (cursor !== undefined);
-      return found;
+    call: answer,
+    async all(key, list, asked, signal) {
+      const read = (page: object) => answer(key, { ...asked, query: { ...asked.query, ...page } }, signal);
+      return (await readPages(list as string, read)).items as never;
     },
-    async send(method, path, body) {
-      const json: Record<string, string> = body === undefined ? {} : { 'content-type': 'application/json' };
-      const init = { method, headers: json, ...(body !== undefined && { body: JSON.stringify(body) }) };
-      return (await call(path, {}, init)).json();
-    },
-    async stream(path, after, signal) {
+    async stream(id, after, signal) {
       const headers = { accept: 'text/event-stream', ...(after !== undefined && { 'last-event-id': after }) };
-      const response = await call(path, {}, { headers, signal });
+      const response = await call('GET /executions/:id/events', { id }, { headers, signal });
       return response.status === 204 ? undefined : (response.body ?? undefined);
     },
     pace: () => paceMs,

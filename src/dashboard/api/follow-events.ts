@@ -1,7 +1,7 @@
 /** Follows the events of an execution, and connects again when the stream breaks. */
 
 import { readEventStream } from '../../engine/base/read-event-stream.ts';
-import { at, type Client } from './client.ts';
+import type { Client } from './client.ts';
 
 export type Connection = 'open' | 'lost' | 'ended';
 
@@ -19,7 +19,7 @@ export async function followEvents(client: Client, id: string, signal: AbortSign
   let pauseMs = FIRST_PAUSE_MS;
   while (!signal.aborted) {
     try {
-      const stream = await client.stream(at`/executions/${id}/events`, after, signal);
+      const stream = await client.stream(id, after, signal);
       if (!stream) return follow.onChange('ended');
       follow.onChange('open');
       pauseMs = FIRST_PAUSE_MS;

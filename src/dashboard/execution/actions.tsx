@@ -4,7 +4,7 @@ import { useState } from 'preact/hooks';
 import type { Execution } from '../../engine/model/execution.ts';
 import { endedBadly } from '../../engine/model/execution-record.ts';
 import { goTo } from '../address.ts';
-import { ApiProblem, at } from '../api/client.ts';
+import { ApiProblem } from '../api/client.ts';
 import { useApp } from '../app-state.ts';
 import { CopyButton } from '../parts/copy-button.tsx';
 import { Confirm } from '../parts/dialog.tsx';
@@ -49,7 +49,7 @@ function serverUrl(): string {
 function CancelDialog({ id, onDone, onClose }: { readonly id: string; onDone(): void; onClose(): void }) {
   const { client, say } = useApp();
   const cancel = async () => {
-    await client.send('POST', at`/executions/${id}/cancel`);
+    await client.call('POST /executions/:id/cancel', { id });
     say('The cancellation is stored. It ends as soon as its running step lets it.');
     onDone();
   };
@@ -77,10 +77,8 @@ function RetryDialog({ execution, onClose }: { readonly execution: Execution<unk
     // What the API masks is not the value, so it must not become the input.
     if (input !== first && input.includes('***')) throw new ApiProblem(0, MASKED);
     const body = { ...(newKeys && { newKeys }), ...(input !== first && { input: readJson(input, 'the input') }) };
-    const started = await client.send<{ readonly id?: string; readonly executionId?: string }>(
-      ...(['POST', at`/executions/${execution.id}/retry`, body] as const),
-    );
-    goTo(['executions', started.id ?? started.executionId ?? '']);
+    const started = await client.call('POST /executions/:id/retry', { id: execution.id, body });
+    goTo(['executions', 'id' in started ? started.id : started.executionId]);
   };
   return (
     <Confirm title="Retry this execution" action="Retry it" onConfirm={retry} onClose={onClose}>

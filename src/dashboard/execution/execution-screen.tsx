@@ -1,11 +1,9 @@
 /** One execution: why it failed first, then what it waits for, its steps over time or in its flow, and its values. */
 
 import { useEffect, useState } from 'preact/hooks';
-import type { EnsembleDefinition } from '../../engine/model/ensemble.ts';
 import type { Execution } from '../../engine/model/execution.ts';
 import type { ExecutionStep } from '../../engine/model/execution-step.ts';
 import { type Address, changeQuery, linkTo } from '../address.ts';
-import { at } from '../api/client.ts';
 import { useData } from '../api/use-data.ts';
 import { useApp } from '../app-state.ts';
 import { count, formatDuration, formatNumber, oneLine } from '../format.ts';
@@ -15,7 +13,7 @@ import { Failure } from '../parts/failure.tsx';
 import { Instant } from '../parts/instant.tsx';
 import { Value } from '../parts/value-tree.tsx';
 import { DeliveryTable } from '../screens/delivery-table.tsx';
-import { type ExecutionPage, ExecutionTable } from '../screens/executions.tsx';
+import { ExecutionTable } from '../screens/executions.tsx';
 import { Actions } from './actions.tsx';
 import { ErrorOf } from './error-of.tsx';
 import { FlowView } from './flow-view.tsx';
@@ -200,7 +198,7 @@ function Flow({ id, steps, chosen, onChoose }: FlowProps) {
   const { can } = useApp();
   const mayRead = can('read:ensembles');
   const { value, problem, isLoading } = useData(mayRead ? `definition of ${id}` : undefined, (client, signal) =>
-    client.get<{ readonly definition: EnsembleDefinition }>(at`/executions/${id}/definition`, {}, signal),
+    client.call('GET /executions/:id/definition', { id }, signal),
   );
   if (!mayRead) return <p class="empty">The flow needs the scope read:ensembles.</p>;
   if (problem) return <Failure problem={problem} />;
@@ -227,7 +225,7 @@ function Values({ execution: { input, output, partialOutput } }: { readonly exec
 
 function Children({ id }: { readonly id: string }) {
   const { value, problem, reload } = useData(`children of ${id}`, (client, signal) =>
-    client.get<ExecutionPage>('/executions', { parentId: id, values: 'false', limit: 100 }, signal),
+    client.call('GET /executions', { query: { parentId: id, values: 'false', limit: 100 } }, signal),
   );
   if (problem) return <Failure problem={problem} onRetry={reload} />;
   if (!value) return <p class="empty">Loading...</p>;

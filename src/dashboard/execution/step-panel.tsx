@@ -3,9 +3,7 @@
 import { useEffect, useRef } from 'preact/hooks';
 import type { Execution } from '../../engine/model/execution.ts';
 import type { ExecutionStep } from '../../engine/model/execution-step.ts';
-import type { StepInput } from '../../orchestrator/runs/steps-at-work.ts';
 import { linkTo } from '../address.ts';
-import { at } from '../api/client.ts';
 import { useData } from '../api/use-data.ts';
 import { formatDuration, formatNumber, oneLine, visible } from '../format.ts';
 import { Badge } from '../parts/badge.tsx';
@@ -74,7 +72,7 @@ export function StepPanel({ execution, step, steps, now, hasFocus, onChoose }: S
 /** The input is not stored: the server evaluates it again. @param name - the key of the step */
 function Input({ id, name }: { readonly id: string; readonly name: string }) {
   const { value, problem, isLoading, reload } = useData(`input ${id} ${name}`, (client, signal) =>
-    client.get<StepInput>(at`/executions/${id}/steps/${name}/input`, {}, signal),
+    client.call('GET /executions/:id/steps/:key/input', { id, key: name }, signal),
   );
   return (
     <>
@@ -120,7 +118,7 @@ function Output({ execution, step }: Pick<StepPanelProps, 'execution' | 'step'>)
   const { key, output, outputOmitted } = step;
   const read = outputOmitted ? `${execution.id} ${key}` : undefined;
   const { value, problem, isLoading, reload } = useData(read, (client, signal) =>
-    client.get<ExecutionStep>(at`/executions/${execution.id}/steps/${key}`, {}, signal),
+    client.call('GET /executions/:id/steps/:key', { id: execution.id, key }, signal),
   );
   if (problem) return <Failure problem={problem} onRetry={reload} />;
   if (isLoading) return <p class="empty">Loading...</p>;

@@ -4,7 +4,7 @@ import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { Execution } from '../../engine/model/execution.ts';
 import type { ExecutionStep } from '../../engine/model/execution-step.ts';
 import type { RunningSteps } from '../../orchestrator/runs/steps-at-work.ts';
-import { type ApiProblem, at, type Client } from '../api/client.ts';
+import type { ApiProblem, Client } from '../api/client.ts';
 import { type Connection, followEvents } from '../api/follow-events.ts';
 import { toProblem, useData, type Data } from '../api/use-data.ts';
 import { useApp } from '../app-state.ts';
@@ -32,7 +32,7 @@ export interface ShownExecution extends Data<Execution<unknown>> {
 
 export function useExecution(id: string): ShownExecution {
   const { client } = useApp();
-  const record = useData(id, (api, signal) => api.get<Execution<unknown>>(at`/executions/${id}`, {}, signal));
+  const record = useData(id, (api, signal) => api.call('GET /executions/:id', { id }, signal));
   const [pages, setPages] = useState<readonly StepPage[]>([]);
   const [atWork, setAtWork] = useState<RunningSteps['steps']>([]);
   const [stepsProblem, setStepsProblem] = useState<ApiProblem>();
@@ -55,7 +55,7 @@ export function useExecution(id: string): ShownExecution {
     };
     const refresh = throttled(signal, async () => {
       try {
-        const running = mayBeAtWork ? client.get<RunningSteps>(at`/executions/${id}/running`, {}, signal) : undefined;
+        const running = mayBeAtWork ? client.call('GET /executions/:id/running', { id }, signal) : undefined;
         running?.catch(() => {});
         await readSteps(client, id, known.current, show, signal);
         setAtWork((await running)?.steps ?? []);
@@ -150,7 +150,7 @@ async function readPage(
   signal: AbortSignal,
 ): Promise<StepPage> {
   const query = { limit: PAGE_SIZE, cursor, maxOutput: MAX_OUTPUT };
-  const { steps, nextCursor } = await client.get<StepPage>(at`/executions/${id}/steps`, query, signal);
+  const { steps, nextCursor } = await client.call('GET /executions/:id/steps', { id, query }, signal);
   return { cursor, steps, ...(nextCursor !== undefined && { nextCursor }) };
 }
 

@@ -3,7 +3,6 @@
 import { useState } from 'preact/hooks';
 import type { Execution, PendingWait } from '../../engine/model/execution.ts';
 import { linkTo } from '../address.ts';
-import { at } from '../api/client.ts';
 import { useApp } from '../app-state.ts';
 import { count, oneLine } from '../format.ts';
 import { Confirm } from '../parts/dialog.tsx';
@@ -86,7 +85,11 @@ function SignalDialog({ id, name, onSent, onClose }: SignalProps) {
   const { client, say } = useApp();
   const [payload, setPayload] = useState('null');
   const send = async () => {
-    await client.send('POST', at`/executions/${id}/signals/${name}`, readJson(payload, 'the payload'));
+    await client.call('POST /executions/:id/signals/:signal', {
+      id,
+      signal: name,
+      body: readJson(payload, 'the payload'),
+    });
     say('The signal is stored.');
     onSent();
   };

@@ -80,7 +80,7 @@ export function ChoiceFilter({ query, name, label, choices, none = 'any' }: Choi
 export function EnsembleFilter({ query }: { readonly query: Query }) {
   const { can } = useApp();
   const { value } = useData(can('read:ensembles') ? 'ensemble-names' : undefined, (client, signal) =>
-    client.all<{ readonly name: string }>('/ensembles', 'ensembles', signal),
+    client.all('GET /ensembles', 'ensembles', {}, signal),
   );
   const names = value?.map(({ name }) => name);
   return <TextFilter query={query} name="ensemble" label="Ensemble" {...(names && { suggestions: names })} />;

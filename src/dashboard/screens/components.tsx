@@ -2,9 +2,7 @@
 
 import { useState } from 'preact/hooks';
 import type { ComponentVersion, Deployment } from '../../engine/model/component.ts';
-import type { Component } from '../../orchestrator/components/components.ts';
 import { type Address, changeQuery, linkTo } from '../address.ts';
-import { at } from '../api/client.ts';
 import { useData } from '../api/use-data.ts';
 import { useApp } from '../app-state.ts';
 import { oneLine } from '../format.ts';
@@ -16,13 +14,9 @@ import { Pager } from '../parts/pager.tsx';
 import { RowLink } from '../parts/row-link.tsx';
 import { Table } from '../parts/table.tsx';
 
-type ShownComponent = Component & { readonly latest?: string };
-
 export function Components({ query: { cursor } }: { readonly query: Address['query'] }) {
   const { value, problem, isLoading, reload } = useData(`components ${cursor}`, (client, signal) =>
-    client.get<{ readonly components: readonly ShownComponent[]; readonly nextCursor?: string }>(
-      ...(['/components', { cursor }, signal] as const),
-    ),
+    client.call('GET /components', { query: { cursor } }, signal),
   );
   return (
     <>
@@ -61,8 +55,8 @@ interface Found {
 export function ComponentScreen({ name, query }: { readonly name: string; readonly query: Address['query'] }) {
   const { value, problem, isLoading, reload } = useData(`component ${name}`, async (client, signal): Promise<Found> => {
     const [versions, deployments] = await Promise.all([
-      client.all<ComponentVersion>(at`/components/${name}/versions`, 'versions', signal),
-      client.all<Deployment>(at`/components/${name}/deployments`, 'deployments', signal),
+      client.all('GET /components/:name/versions', 'versions', { name }, signal),
+      client.all('GET /components/:name/deployments', 'deployments', { name }, signal),
     ]);
     return { versions, deployments };
   });
@@ -214,9 +208,10 @@ function DeployDialog({ name, asked: { environment, version, from, previous }, o
   const [message, setMessage] = useState('');
   const reason = message.trim() === '' ? {} : { message: message.trim() };
   const confirm = async () => {
-    const path = at`/components/${name}/deployments/${environment}`;
-    if (version === undefined) await client.send('POST', `${path}/rollback`, { from, ...reason });
-    else await client.send('PUT', path, { version, ...reason });
+    const path = '/components/:name/deployments/:environment';
+    if (version === undefined)
+      await client.call(`POST ${path}/rollback`, { name, environment, body: { from, ...reason } });
+    else await client.call(`PUT ${path}`, { name, environment, body: { version, ...reason } });
     say(`${environment} has ${version ?? previous}.`);
     onDone();
   };
@@ -247,7 +242,7 @@ function Text({ name, version, versions, other }: TextProps) {
   const key = `${name} ${version} ${other}`;
   const { value, problem } = useData(key, async (client, signal) => {
     const read = (one: string) =>
-      client.get<{ readonly content: string }>(at`/components/${name}/versions/${one}`, {}, signal);
+      client.call('GET /components/:name/versions/:version', { name, version: one }, signal);
     const [own, compared] = await Promise.all([read(version), other === undefined ? undefined : read(other)]);
     return { own: own.content, other: compared?.content };
   });

@@ -2,7 +2,6 @@
 
 import { useState } from 'preact/hooks';
 import { DELIVERY_STATUSES } from '../../engine/model/delivery.ts';
-import type { Replay } from '../../orchestrator/deliveries/deliveries.ts';
 import type { Address } from '../address.ts';
 import { useApp } from '../app-state.ts';
 import { Confirm } from '../parts/dialog.tsx';
@@ -18,7 +17,7 @@ export function Deliveries({ query }: { readonly query: Address['query'] }) {
   const [asked, setAsked] = useState<Readonly<Record<string, string>>>();
   const filter = filterOf(query, FILTERS);
   const replay = async () => {
-    await client.send<Replay>('POST', '/replays', asked);
+    await client.call('POST /replays', { body: asked });
     say('They are sent again, one after the other.');
   };
   return (

@@ -2,7 +2,7 @@
 
 import { useState } from 'preact/hooks';
 import type { Delivery } from '../../orchestrator/deliveries/deliveries.ts';
-import { at, type Query } from '../api/client.ts';
+import type { Query } from '../api/client.ts';
 import { useData } from '../api/use-data.ts';
 import { useApp } from '../app-state.ts';
 import { count, formatDuration, oneLine } from '../format.ts';
@@ -13,11 +13,6 @@ import { Instant } from '../parts/instant.tsx';
 import { Pager } from '../parts/pager.tsx';
 import { RowLink } from '../parts/row-link.tsx';
 import { Table } from '../parts/table.tsx';
-
-interface DeliveryPage {
-  readonly deliveries: readonly Delivery[];
-  readonly nextCursor?: string;
-}
 
 interface TableProps {
   readonly query: Query;
@@ -31,7 +26,7 @@ export function DeliveryTable({ query, path, every }: TableProps) {
   const [again, setAgain] = useState<Delivery>();
   const { value, problem, isLoading, reload } = useData(
     JSON.stringify(['deliveries', query]),
-    (client, signal) => client.get<DeliveryPage>('/deliveries', { limit: 50, ...query }, signal),
+    (client, signal) => client.call('GET /deliveries', { query: { limit: 50, ...query } }, signal),
     every,
   );
   if (problem) return <Failure problem={problem} onRetry={reload} />;
@@ -127,7 +122,7 @@ interface RedeliverProps {
 function Redeliver({ delivery: { id, event }, onDone, onClose }: RedeliverProps) {
   const { client, say } = useApp();
   const send = async () => {
-    await client.send('POST', at`/deliveries/${id}/redeliver`);
+    await client.call('POST /deliveries/:id/redeliver', { id });
     say('It is sent again.');
     onDone();
   };

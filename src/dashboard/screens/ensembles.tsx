@@ -2,8 +2,8 @@
 
 import { useState } from 'preact/hooks';
 import type { EnsembleDefinition } from '../../engine/model/ensemble.ts';
+import type { EnsembleItem as Item } from '../../orchestrator/definitions/definitions.ts';
 import { type Address, changeQuery, linkTo } from '../address.ts';
-import { at } from '../api/client.ts';
 import { useData } from '../api/use-data.ts';
 import { useApp } from '../app-state.ts';
 import { count, oneLine, visible } from '../format.ts';
@@ -19,19 +19,9 @@ import { toYaml } from '../parts/yaml-text.ts';
 import type { ExecutionPage } from './executions.tsx';
 import { StartDialog } from './start-dialog.tsx';
 
-interface Item {
-  readonly name: string;
-  readonly description?: string;
-  readonly version: string;
-  readonly active: boolean;
-  readonly source: 'code' | 'store';
-  readonly updatedAt: number;
-  readonly definition: EnsembleDefinition;
-}
-
 export function Ensembles({ query: { cursor } }: { readonly query: Address['query'] }) {
   const { value, problem, isLoading, reload } = useData(`ensembles ${cursor}`, (client, signal) =>
-    client.get<{ readonly ensembles: readonly Item[]; readonly nextCursor?: string }>('/ensembles', { cursor }, signal),
+    client.call('GET /ensembles', { query: { cursor } }, signal),
   );
   return (
     <>
@@ -81,7 +71,7 @@ export function EnsembleScreen({ name, query }: { readonly name: string; readonl
   const { can } = useApp();
   const [starts, setStarts] = useState(false);
   const { value, problem, isLoading, reload } = useData(`ensemble ${name}`, (client, signal) =>
-    client.get<Item>(at`/ensembles/${name}`, {}, signal),
+    client.call('GET /ensembles/:name', { name }, signal),
   );
   const view = VIEWS.find((one) => one === query.view) ?? 'definition';
   if (!value)
@@ -171,7 +161,7 @@ function Versions({ item, chosen }: { readonly item: Item; readonly chosen: stri
   const [before, setBefore] = useState<readonly ExecutionPage[]>([]);
   const cursor = before.at(-1)?.nextCursor;
   const { value, problem, isLoading } = useData(`versions of ${name} ${cursor}`, (client, signal) =>
-    client.get<ExecutionPage>('/executions', { ensemble: name, values: 'false', limit: READ_AT_ONCE, cursor }, signal),
+    client.call('GET /executions', { query: { ensemble: name, values: 'false', limit: READ_AT_ONCE, cursor } }, signal),
   );
   const pages = value ? [...before, value] : before;
   if (problem) return <Failure problem={problem} />;
@@ -218,7 +208,7 @@ function Versions({ item, chosen }: { readonly item: Item; readonly chosen: stri
 
 function VersionDiff({ item, ran }: { readonly item: Item; readonly ran: Ran }) {
   const { value, problem } = useData(`definition of ${ran.id}`, (client, signal) =>
-    client.get<{ readonly definition: unknown }>(at`/executions/${ran.id}/definition`, {}, signal),
+    client.call('GET /executions/:id/definition', { id: ran.id }, signal),
   );
   if (problem) return <Failure problem={problem} />;
   if (!value) return <p class="empty">Loading...</p>;

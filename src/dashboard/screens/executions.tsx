@@ -47,7 +47,7 @@ export function Executions({ query }: { readonly query: Address['query'] }) {
   const isLive = given.cursor === undefined;
   const { value, problem, isLoading, reload } = useData(
     JSON.stringify(['executions', given]),
-    (api, signal) => api.get<ExecutionPage>('/executions', { ...given, values: 'false', limit: PAGE_SIZE }, signal),
+    (api, signal) => api.call('GET /executions', { query: { ...given, values: 'false', limit: PAGE_SIZE } }, signal),
     isLive ? EVERY_MS : undefined,
   );
   // The list may show other executions while the question is open, for example after Back.

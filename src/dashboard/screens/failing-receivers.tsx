@@ -4,7 +4,6 @@ import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import type { Receiver } from '../../orchestrator/deliveries/deliveries.ts';
 import { linkTo } from '../address.ts';
-import { at } from '../api/client.ts';
 import { useData } from '../api/use-data.ts';
 import { useApp } from '../app-state.ts';
 import { count, oneLine } from '../format.ts';
@@ -20,14 +19,11 @@ export function FailingReceivers({ none = null }: { readonly none?: ComponentChi
   const [chosen, setChosen] = useState<Receiver>();
   const { value, problem, reload } = useData(
     'receivers',
-    (api, signal) => api.all<Receiver>('/receivers', 'receivers', signal),
+    (api, signal) => api.all('GET /receivers', 'receivers', {}, signal),
     EVERY_MS,
   );
   const resume = async ({ receiver }: Receiver) => {
-    const { deliveries } = await client.send<{ readonly deliveries: number }>(
-      'POST',
-      at`/receivers/${receiver}/resume`,
-    );
+    const { deliveries } = await client.call('POST /receivers/:id/resume', { id: receiver });
     say(`${count(deliveries, 'delivery', 'deliveries')} can be sent.`);
     reload();
   };

@@ -3,7 +3,6 @@
 import type { ComponentChildren } from 'preact';
 import { OPEN_STATUSES } from '../../engine/model/execution.ts';
 import type { OpenExecutions } from '../../orchestrator/runs/executions.ts';
-import type { Schedule } from '../../orchestrator/schedules/schedule-control.ts';
 import { linkTo, type QueryChanges } from '../address.ts';
 import type { Client, Query } from '../api/client.ts';
 import { type Data, useData } from '../api/use-data.ts';
@@ -45,7 +44,7 @@ function useExecutions(name: string, query: Query): Data<ExecutionPage> {
   return useData(
     name,
     (client: Client, signal) =>
-      client.get<ExecutionPage>('/executions', { limit: SHOWN, values: 'false', ...query }, signal),
+      client.call('GET /executions', { query: { limit: SHOWN, values: 'false', ...query } }, signal),
     EVERY_MS,
   );
 }
@@ -53,7 +52,7 @@ function useExecutions(name: string, query: Query): Data<ExecutionPage> {
 function Store() {
   const { value, problem, reload } = useData(
     'health',
-    (client, signal) => client.get<{ readonly status: string }>('/health', {}, signal),
+    (client, signal) => client.call('GET /health', {}, signal),
     EVERY_MS,
   );
   if (problem) return <Failure problem={problem} onRetry={reload} />;
@@ -90,7 +89,7 @@ function Failed() {
 
 /** The counts of what is open. */
 function useOpen(): Data<OpenExecutions> {
-  return useData('open', (client, signal) => client.get<OpenExecutions>('/open', {}, signal), EVERY_MS);
+  return useData('open', (client, signal) => client.call('GET /open', {}, signal), EVERY_MS);
 }
 
 /** @param number - counted to 10,000 */
@@ -141,7 +140,7 @@ function TakenOver() {
 function LateSchedules() {
   const { value, problem } = useData(
     'schedules',
-    (client, signal) => client.all<Schedule>('/schedules', 'schedules', signal),
+    (client, signal) => client.all('GET /schedules', 'schedules', {}, signal),
     EVERY_MS,
   );
   if (problem) return null;

@@ -1,9 +1,8 @@
 /** Cancels or retries all executions that match a filter, as a job that continues on the server, and shows what failed. */
 
 import { useState } from 'preact/hooks';
-import type { Job, JobAction } from '../../orchestrator/jobs/jobs.ts';
+import type { JobAction } from '../../orchestrator/jobs/jobs.ts';
 import { linkTo } from '../address.ts';
-import { at } from '../api/client.ts';
 import { useData } from '../api/use-data.ts';
 import { useApp } from '../app-state.ts';
 import { count, formatNumber, oneLine, visible } from '../format.ts';
@@ -36,7 +35,7 @@ export function JobDialog({ action, filter, matching, onClose }: JobDialogProps)
   const [id, setId] = useState<string>();
   const { title, what } = WORDS[action];
   if (id !== undefined) return <JobProgress id={id} onClose={onClose} />;
-  const start = async () => setId((await client.send<Job>('POST', '/jobs', { action, filter })).id);
+  const start = async () => setId((await client.call('POST /jobs', { body: { action, filter } })).id);
   return (
     <Confirm
       title={title}
@@ -56,7 +55,7 @@ export function JobDialog({ action, filter, matching, onClose }: JobDialogProps)
 /** The jobs, the newest first, also those of other people. */
 export function JobsDialog({ onClose }: Pick<JobDialogProps, 'onClose'>) {
   const [id, setId] = useState<string>();
-  const { value, problem } = useData('jobs', (client, signal) => client.all<Job>('/jobs', 'jobs', signal));
+  const { value, problem } = useData('jobs', (client, signal) => client.all('GET /jobs', 'jobs', {}, signal));
   if (id !== undefined) return <JobProgress id={id} onClose={onClose} />;
   return (
     <Dialog title="Jobs of the last 7 days" onClose={onClose}>
@@ -86,7 +85,7 @@ function JobProgress({ id, onClose }: { readonly id: string; onClose(): void }) 
   const { value: job, problem } = useData(
     id,
     async (api, signal) => {
-      const found = await api.get<Job>(at`/jobs/${id}`, {}, signal);
+      const found = await api.call('GET /jobs/:id', { id }, signal);
       if (found.status !== 'running') setOver(true);
       return found;
     },
@@ -120,7 +119,7 @@ function JobProgress({ id, onClose }: { readonly id: string; onClose(): void }) 
             ))}
           </ul>
           {job.status === 'running' && (
-            <button type="button" onClick={() => client.send('POST', at`/jobs/${id}/stop`).catch(() => {})}>
+            <button type="button" onClick={() => client.call('POST /jobs/:id/stop', { id }).catch(() => {})}>
               Stop the job
             </button>
           )}

@@ -3,7 +3,6 @@
 import { useState } from 'preact/hooks';
 import type { Schedule } from '../../orchestrator/schedules/schedule-control.ts';
 import { goTo, linkTo } from '../address.ts';
-import { at } from '../api/client.ts';
 import { useData } from '../api/use-data.ts';
 import { useApp } from '../app-state.ts';
 import { Badge } from '../parts/badge.tsx';
@@ -37,7 +36,7 @@ export function Schedules() {
   const [asked, setAsked] = useState<Asked>();
   const { value, problem, isLoading, reload } = useData(
     'schedules',
-    (client, signal) => client.all<Schedule>('/schedules', 'schedules', signal),
+    (client, signal) => client.all('GET /schedules', 'schedules', {}, signal),
     EVERY_MS,
   );
   return (
@@ -132,13 +131,13 @@ function ActionDialog({ asked: { action, schedule }, onDone, onClose }: ActionPr
   const { client, say } = useApp();
   const { title, button, what } = TEXTS[action];
   const confirm = async () => {
-    const path = at`/schedules/${schedule.id}/${action}`;
+    const { id } = schedule;
     if (action === 'run') {
-      const { executionId } = await client.send<{ readonly executionId: string }>('POST', path);
+      const { executionId } = await client.call('POST /schedules/:id/run', { id });
       goTo(['executions', executionId]);
       return;
     }
-    await client.send('POST', path);
+    await client.call(`POST /schedules/:id/${action}`, { id });
     say(action === 'pause' ? 'The schedule is paused.' : 'The schedule is active.');
     onDone();
   };

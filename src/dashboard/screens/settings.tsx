@@ -5,7 +5,6 @@ import type { TokenItem } from '../../engine/access/tokens.ts';
 import { PLANS } from '../../engine/model/plan.ts';
 import { SCOPES, type TokenScope } from '../../engine/model/token.ts';
 import type { Address } from '../address.ts';
-import { at } from '../api/client.ts';
 import { useData } from '../api/use-data.ts';
 import { useApp } from '../app-state.ts';
 import { formatNumber, oneLine } from '../format.ts';
@@ -26,7 +25,7 @@ export function Settings({ query }: { readonly query: Address['query'] }) {
       <p>
         {caller.name} <code class="hint">{caller.id}</code> may: {caller.scopes.join(', ') || 'nothing'}
       </p>
-      <UsageView path="/usage" />
+      <UsageView />
       {can('admin') ? (
         <TokenList query={query} />
       ) : (
@@ -38,17 +37,10 @@ export function Settings({ query }: { readonly query: Address['query'] }) {
   );
 }
 
-interface Used {
-  readonly used: number;
-  /** The largest safe number if there is no limit. */
-  readonly limit: number;
-}
-
-function UsageView({ path }: { readonly path: string }) {
-  const { value, problem } = useData(path, (client, signal) =>
-    client.get<{ readonly period: { readonly end: number }; readonly requests: Used; readonly executions: Used }>(
-      ...([path, {}, signal] as const),
-    ),
+/** @param id - of a token; without it, what the caller has used */
+function UsageView({ id }: { readonly id?: string }) {
+  const { value, problem } = useData(`usage ${id}`, (client, signal) =>
+    id === undefined ? client.call('GET /usage', {}, signal) : client.call('GET /tokens/:id/usage', { id }, signal),
   );
   if (problem) return <Failure problem={problem} />;
   if (!value) return null;
@@ -75,10 +67,10 @@ function TokenList({ query }: { readonly query: Address['query'] }) {
   const [used, setUsed] = useState<TokenItem>();
   const { cursor } = query;
   const { value, problem, reload } = useData(`tokens ${cursor}`, (api, signal) =>
-    api.get<{ readonly tokens: readonly TokenItem[]; readonly nextCursor?: string }>('/tokens', { cursor }, signal),
+    api.call('GET /tokens', { query: { cursor } }, signal),
   );
   const revoke = async ({ id }: TokenItem) => {
-    await client.send('DELETE', at`/tokens/${id}`);
+    await client.call('DELETE /tokens/:id', { id });
     say('The token is revoked.');
     reload();
   };
@@ -101,7 +93,7 @@ function TokenList({ query }: { readonly query: Address['query'] }) {
       {made !== undefined && <MadeDialog token={made} onClose={() => setMade(undefined)} />}
       {used && (
         <Dialog title={`What ${oneLine(used.name, 60)} has used`} onClose={() => setUsed(undefined)}>
-          <UsageView path={at`/tokens/${used.id}/usage`} />
+          <UsageView id={used.id} />
         </Dialog>
       )}
       {revoked && (
@@ -185,7 +177,7 @@ function NewTokenDialog({ onMade, onClose }: { onMade(token: string): void; onCl
   const create = async () => {
     const expiresIn = LIVES[Number(life)]?.[1];
     const body = { name: name.trim(), scopes, plan, ...(expiresIn !== undefined && { expiresIn }) };
-    onMade((await client.send<{ readonly token: string }>('POST', '/tokens', body)).token);
+    onMade((await client.call('POST /tokens', { body })).token);
   };
   const toggle = (scope: TokenScope) =>
     setScopes(scopes.includes(scope) ? scopes.filter((one) => one !== scope) : [...scopes, scope]);

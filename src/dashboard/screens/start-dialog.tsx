@@ -3,7 +3,6 @@
 import { useState } from 'preact/hooks';
 import type { EnsembleDefinition } from '../../engine/model/ensemble.ts';
 import { goTo } from '../address.ts';
-import { at } from '../api/client.ts';
 import { useApp } from '../app-state.ts';
 import { visible } from '../format.ts';
 import { Confirm } from '../parts/dialog.tsx';
@@ -47,9 +46,7 @@ export function StartDialog({ name, inputs, onClose }: StartProps) {
   const start = async () => {
     const input = isForm ? readFields(fields, values) : readJson(json, 'the input');
     const body = { input, async: true };
-    const { executionId } = await client.send<{ readonly executionId: string }>(
-      ...(['POST', at`/execute/ensemble/${name}`, body] as const),
-    );
+    const { executionId } = await client.call('POST /execute/ensemble/:name', { name, body });
     goTo(['executions', executionId]);
   };
   return (

@@ -5,9 +5,8 @@
 
 import { OrchestratorError } from '../base/errors.ts';
 import { hashText } from '../base/hash.ts';
+import { MAX_PAGE } from '../base/read-pages.ts';
 
-/** Largest page. A larger `limit` counts as this one. */
-export const MAX_PAGE = 250;
 export const DEFAULT_PAGE = 100;
 const CHECK_LENGTH = 12;
 

@@ -2,20 +2,15 @@
 
 import * as z from 'zod/mini';
 import { once } from '../../engine/base/once.ts';
-import { readShape } from '../../engine/base/read-shape.ts';
-import { COMPONENT_KINDS, compareVersions } from '../../engine/model/component.ts';
+import { COMPONENT_KINDS, compareVersions, type Deployment } from '../../engine/model/component.ts';
 import { deploymentTag } from '../../engine/model/split.ts';
-import type { Component, Components } from '../../orchestrator/components/components.ts';
+import type { Component } from '../../orchestrator/components/components.ts';
+import type { Principal } from '../../engine/model/token.ts';
 import { noted } from '../body-fields.ts';
-import type { HttpCall } from '../call.ts';
-import { etagOf, readIfMatch } from '../etag.ts';
-import { locationOf } from '../location.ts';
 import { pageOfList } from '../page-of-list.ts';
-import { readName } from '../read-id.ts';
-import { readJson } from '../read-json.ts';
-import { readLimit, readQuery } from '../read-query.ts';
-import type { Reply } from '../reply.ts';
-import { refuseContent } from './refuse-content.ts';
+import { page, text } from '../read-query.ts';
+import { VALUE_BYTES } from '../response-sizes.ts';
+import { call } from './define-call.ts';
 
 const TEXT = { type: 'string' };
 const FIELDS: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
@@ -33,104 +28,106 @@ const FIELDS: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
 // `orchestrator.components` checks the values.
 const body = (...keys: readonly string[]) =>
   z.strictObject(Object.fromEntries(keys.map((key) => [key, z.optional(noted(z.unknown(), FIELDS[key] ?? {}))])));
-export const newComponent = once(() => noted(body('name', 'kind', 'file', 'metadata'), { required: ['name', 'kind'] }));
-export const componentChange = once(() => body('file', 'metadata'));
-export const newVersion = once(() =>
-  noted(body('version', 'content', 'message'), { required: ['version', 'content'] }),
-);
-export const newDeployment = once(() =>
+const newComponent = once(() => noted(body('name', 'kind', 'file', 'metadata'), { required: ['name', 'kind'] }));
+const componentChange = once(() => body('file', 'metadata'));
+const newVersion = once(() => noted(body('version', 'content', 'message'), { required: ['version', 'content'] }));
+const newDeployment = once(() =>
   noted(body('version', 'split', 'by', 'guard', 'steps', 'every', 'message'), {
     anyOf: [{ required: ['version'] }, { required: ['split'] }],
   }),
 );
-export const rollbackReason = once(() => body('from', 'message'));
+const rollbackReason = once(() => body('from', 'message'));
 
-async function readBody<T>(call: HttpCall, shape: ReturnType<typeof body>): Promise<T> {
-  return readShape(shape, await readJson(call), 'the body is not valid') as T;
-}
+const actorOf = (principal: Principal | undefined) => (principal ? { actor: principal.name } : {});
 
-const of = ({ parts }: HttpCall): Components => parts.orchestrator.components;
-const actorOf = ({ principal }: HttpCall) => (principal ? { actor: principal.name } : {});
+const reads = { scope: 'read:components', of: 'component' } as const;
+const changes = { scope: 'write:components', of: 'component' } as const;
+const item = { replies: { 200: 'Component' }, etag: ({ tag }: Component) => tag } as const;
+const deployed = { replies: { 200: 'Deployment' }, etag: deploymentTag as (one: Deployment) => string } as const;
 
-function itemReply(item: Component, status = 200): Reply {
-  return { status, json: item, headers: etagOf(item.tag) };
-}
-
-export async function listComponents(call: HttpCall): Promise<Reply> {
-  const { limit, cursor } = readQuery(call.request.query, ['limit', 'cursor']);
-  return { status: 200, json: await of(call).list({ limit: readLimit(limit), cursor } as never) };
-}
-
-export async function createComponent(call: HttpCall): Promise<Reply> {
-  const item = await of(call).register(await readBody(call, newComponent()));
-  return { status: 201, json: item, headers: { ...locationOf(call, `/components/${item.name}`), ...etagOf(item.tag) } };
-}
-
-export async function getComponent(call: HttpCall): Promise<Reply> {
-  return itemReply(await of(call).get(readName(call, 'component')));
-}
-
-export async function updateComponent(call: HttpCall): Promise<Reply> {
-  const name = readName(call, 'component');
-  const options = readIfMatch(call.request);
-  return itemReply(await of(call).update(name, await readBody(call, componentChange()), options));
-}
-
-export async function listVersions(call: HttpCall): Promise<Reply> {
-  const versions = await of(call).versions(readName(call, 'component'));
-  const order = { idOf: ({ version }: { readonly version: string }) => version };
-  return pageOfList(call, 'versions', versions, { ...order, compare: (a, b) => compareVersions(b, a) });
-}
-
-export async function createVersion(call: HttpCall): Promise<Reply> {
-  const name = readName(call, 'component');
-  const given = await readBody<object>(call, newVersion());
-  const made = await of(call).createVersion(name, { ...given, ...actorOf(call) } as never);
-  return { status: 201, json: made };
-}
-
-/** A version with its text, by its number, by `latest` or by an environment. */
-export async function getVersion(call: HttpCall): Promise<Reply> {
-  const name = readName(call, 'component');
-  const { kind } = await of(call).get(name);
-  const { key } = readQuery(call.request.query, ['key']);
-  const found = await of(call).resolve(
-    `${kind}://${name}@${call.params.version ?? ''}`,
-    key === undefined ? {} : { key },
-  );
-  return { status: 200, json: found };
-}
-
-export async function listDeployments(call: HttpCall): Promise<Reply> {
-  const found = await of(call).deployments(readName(call, 'component'));
-  // The `ETag` of each, for a change with `If-Match`.
-  const deployments = found.map((one) => ({ ...one, tag: deploymentTag(one) }));
-  return pageOfList(call, 'deployments', deployments, { idOf: ({ environment }) => environment });
-}
-
-/** `If-Match` is the `ETag` of the deployment: its version, or one for a split. */
-export async function putDeployment(call: HttpCall): Promise<Reply> {
-  const name = readName(call, 'component');
-  const { environment: to = '' } = call.params;
-  const options = readIfMatch(call.request);
-  const given = await readBody<object>(call, newDeployment());
-  const made = await of(call).deploy(name, { ...given, ...actorOf(call), to } as never, options);
-  return { status: 200, json: made, headers: etagOf(deploymentTag(made)) };
-}
-
-export async function deleteDeployment(call: HttpCall): Promise<Reply> {
-  const name = readName(call, 'component');
-  const { environment = '' } = call.params;
-  const options = readIfMatch(call.request);
-  await refuseContent(call);
-  return { status: 200, json: await of(call).undeploy(name, environment, options) };
-}
-
-export async function rollbackDeployment(call: HttpCall): Promise<Reply> {
-  const name = readName(call, 'component');
-  const { environment: to = '' } = call.params;
-  const options = readIfMatch(call.request);
-  const given = await readBody<object>(call, rollbackReason());
-  const made = await of(call).rollback(name, { ...given, ...actorOf(call), to }, options);
-  return { status: 200, json: made, headers: etagOf(deploymentTag(made)) };
-}
+export const componentCalls = [
+  call('GET /components', {
+    id: 'listComponents',
+    summary: 'Lists components',
+    scope: 'read:components',
+    query: page,
+    replies: { 200: 'Components' },
+    run: ({ orchestrator, query }) => orchestrator.components.list(query),
+  }),
+  call('POST /components', {
+    id: 'createComponent',
+    summary: 'Registers a component',
+    scope: 'write:components',
+    body: newComponent,
+    replies: { 201: 'Component' },
+    run: ({ orchestrator, body }) => orchestrator.components.register(body as never),
+    etag: ({ tag }) => tag,
+    location: ({ name }) => `/components/${name}`,
+  }),
+  call('GET /components/:name', {
+    ...{ id: 'getComponent', summary: 'A component', ...reads, ...item },
+    run: ({ orchestrator, name }) => orchestrator.components.get(name),
+  }),
+  call('PUT /components/:name', {
+    ...{ id: 'updateComponent', summary: 'Replaces the file and the metadata', ...changes, ...item },
+    readsIfMatch: true,
+    body: componentChange,
+    run: ({ orchestrator, name, body, condition }) => orchestrator.components.update(name, body, condition),
+  }),
+  call('GET /components/:name/versions', {
+    ...{ id: 'listVersions', summary: 'Lists the versions, the highest first', ...reads, query: page },
+    replies: { 200: 'Versions' },
+    run: async (given) =>
+      pageOfList(given, 'versions', await given.orchestrator.components.versions(given.name), {
+        idOf: ({ version }) => version,
+        compare: (a, b) => compareVersions(b, a),
+      }),
+  }),
+  call('POST /components/:name/versions', {
+    ...{ id: 'createVersion', summary: 'Creates a version', ...changes, body: newVersion },
+    replies: { 201: 'Version' },
+    run: ({ orchestrator, name, body, principal }) =>
+      orchestrator.components.createVersion(name, { ...body, ...actorOf(principal) } as never),
+  }),
+  // By its number, by `latest` or by an environment.
+  call('GET /components/:name/versions/:version', {
+    ...{ id: 'getVersion', summary: 'A version with its text', ...reads, query: { key: text } },
+    maxBytes: VALUE_BYTES,
+    replies: { 200: 'ResolvedVersion' },
+    async run({ orchestrator: { components }, name, version, query }) {
+      const { kind } = await components.get(name);
+      return components.resolve(`${kind}://${name}@${version}`, query);
+    },
+  }),
+  call('GET /components/:name/deployments', {
+    ...{ id: 'listDeployments', summary: 'What each environment has', ...reads, query: page },
+    replies: { 200: 'Deployments' },
+    async run(given) {
+      const found = await given.orchestrator.components.deployments(given.name);
+      // The `ETag` of each, for a change with `If-Match`.
+      const deployments = found.map((one) => ({ ...one, tag: deploymentTag(one) }));
+      return pageOfList(given, 'deployments', deployments, { idOf: ({ environment }) => environment });
+    },
+  }),
+  call('PUT /components/:name/deployments/:environment', {
+    ...{ id: 'deploy', summary: 'Deploys a version, a split or a rollout', ...changes, ...deployed },
+    readsIfMatch: true,
+    body: newDeployment,
+    run: ({ orchestrator, name, environment: to, body, principal, condition }) =>
+      orchestrator.components.deploy(name, { ...body, ...actorOf(principal), to } as never, condition),
+  }),
+  call('DELETE /components/:name/deployments/:environment', {
+    ...{ id: 'undeploy', summary: 'Takes the version from an environment', ...changes },
+    readsIfMatch: true,
+    replies: { 200: 'Undeployed' },
+    run: ({ orchestrator, name, environment, condition }) =>
+      orchestrator.components.undeploy(name, environment, condition),
+  }),
+  call('POST /components/:name/deployments/:environment/rollback', {
+    ...{ id: 'rollback', summary: 'Deploys the version before', ...changes, ...deployed },
+    readsIfMatch: true,
+    body: rollbackReason,
+    run: ({ orchestrator, name, environment: to, body, principal, condition }) =>
+      orchestrator.components.rollback(name, { ...body, ...actorOf(principal), to }, condition),
+  }),
+] as const;

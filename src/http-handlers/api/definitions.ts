@@ -1,83 +1,83 @@
-/** `/ensembles...` and `/agents...`: lists, shows, creates, changes and deletes definitions. */
+/** `/workflows`, `/ensembles...` and `/agents...`: lists, shows, creates, changes and deletes definitions. */
 
-import type { DefinitionItem, Definitions } from '../../orchestrator/definitions/definitions.ts';
-import { hasScope } from '../../engine/model/token.ts';
-import type { HttpCall } from '../call.ts';
-import { etagOf, readIfMatch } from '../etag.ts';
-import { locationOf } from '../location.ts';
-import { withDefinition } from '../read-definition.ts';
-import { readName } from '../read-id.ts';
-import { readFlag, readLimit, readQuery } from '../read-query.ts';
-import type { Reply } from '../reply.ts';
-import { refuseContent } from './refuse-content.ts';
+import { hasScope, type Principal } from '../../engine/model/token.ts';
+import type { Orchestrator } from '../../orchestrator/create-orchestrator.ts';
+import type { AgentItem, Definitions, EnsembleItem } from '../../orchestrator/definitions/definitions.ts';
+import { flag, page } from '../read-query.ts';
+import { call, type Given } from './define-call.ts';
 
-type Kind = 'ensemble' | 'agent';
-type Run = (call: HttpCall) => Promise<Reply>;
-
-/** The functions of the routes of one kind. */
-export interface DefinitionRoutes {
-  readonly list: Run;
-  readonly create: Run;
-  readonly get: Run;
-  readonly update: Run;
-  readonly remove: Run;
-  readonly activate: Run;
-  readonly deactivate: Run;
-}
-
-export function definitionRoutes(kind: Kind): DefinitionRoutes {
-  const of = ({ parts }: HttpCall) => parts.orchestrator[`${kind}s`] as unknown as Definitions<string, Item>;
-  return {
-    async list(call) {
-      const { limit, cursor, active } = readQuery(call.request.query, ['limit', 'cursor', 'active']);
-      return {
-        status: 200,
-        json: await of(call).list({ limit: readLimit(limit), cursor, active: readFlag(active, 'active') }),
-      };
-    },
-    async create(call) {
-      const item = await withDefinition(call, (definition) => of(call).create(definition, mayStart(call)));
-      return {
-        status: 201,
-        json: item,
-        headers: { ...locationOf(call, `/${kind}s/${item.name}`), ...etagOf(item.version) },
-      };
-    },
-    get: async (call) => itemReply(await of(call).get(readName(call, kind))),
-    async update(call) {
-      const name = readName(call, kind);
-      const options = readIfMatch(call.request);
-      return itemReply(
-        await withDefinition(call, (definition) =>
-          of(call).update(name, definition, { ...options, ...mayStart(call) }),
-        ),
-      );
-    },
-    async remove(call) {
-      return { status: 200, json: await of(call).delete(readName(call, kind), readIfMatch(call.request)) };
-    },
-    async activate(call) {
-      const name = readName(call, kind);
-      const options = readIfMatch(call.request);
-      await refuseContent(call);
-      return itemReply(await of(call).activate(name, options));
-    },
-    async deactivate(call) {
-      const name = readName(call, kind);
-      const options = readIfMatch(call.request);
-      await refuseContent(call);
-      return itemReply(await of(call).deactivate(name, options));
-    },
-  };
-}
+type ItemOf<K> = K extends 'ensemble' ? EnsembleItem : AgentItem;
+/** What a call of one definition gets, whatever its path. */
+type Named = Given<'/:name', Record<never, never>, 'definition'>;
+const query = { ...page, active: flag };
 
 /** A token that may not start ensembles stores none that others start. */
-function mayStart({ principal }: HttpCall): { readonly webhooks: boolean } {
+function mayStart(principal: Principal | undefined): { readonly webhooks: boolean } {
   return { webhooks: principal === undefined || hasScope(principal, 'execute:ensembles') };
 }
 
-type Item = DefinitionItem<object>;
+/** The specification's paginated list. */
+export const workflowCalls = [
+  call('GET /workflows', {
+    id: 'listWorkflows',
+    summary: 'Lists the ensembles',
+    scope: 'read:ensembles',
+    takesApiKey: true,
+    query,
+    replies: { 200: 'Workflows' },
+    async run({ orchestrator, query }) {
+      const { ensembles, nextCursor } = await orchestrator.ensembles.list(query);
+      const data = ensembles.map(({ name, description, active, definition, version, createdAt, updatedAt }) => ({
+        ...{ id: name, name, description, active, triggers: definition.trigger ?? [] },
+        ...{ version, createdAt, updatedAt },
+      }));
+      return nextCursor === undefined ? { data } : { data, nextCursor };
+    },
+  }),
+] as const;
 
-function itemReply(item: Item): Reply {
-  return { status: 200, json: item, headers: etagOf(item.version) };
+/** @param path - `//ensembles` too: the specification's error examples name the path without `/api/v1` */
+export function definitionCalls<P extends string, K extends 'ensemble' | 'agent'>(path: P, kind: K) {
+  const suffix = path.startsWith('//') ? 'Unprefixed' : '';
+  const name = `${kind === 'ensemble' ? 'Ensemble' : 'Agent'}${suffix}`;
+  const of = (orchestrator: Orchestrator) => orchestrator[`${kind}s`] as unknown as Definitions<`${K}s`, ItemOf<K>>;
+  const reads = { scope: `read:${kind}s` } as const;
+  const changes = { scope: `write:${kind}s`, of: kind, readsIfMatch: true } as const;
+  const item = { replies: { 200: 'Definition' }, etag: ({ version }: ItemOf<K>) => version } as const;
+  return [
+    call(`GET ${path}`, {
+      ...{ id: `list${name}s`, summary: `Lists the ${kind}s`, ...reads, query },
+      replies: { 200: kind === 'ensemble' ? 'Ensembles' : 'Agents' },
+      run: ({ orchestrator, query }) => of(orchestrator).list(query),
+    }),
+    call(`POST ${path}`, {
+      ...{ id: `create${name}`, summary: `Creates an ${kind}`, scope: `write:${kind}s`, body: 'definition' },
+      replies: { 201: 'Definition' },
+      run: ({ orchestrator, principal, body }) => of(orchestrator).create(body, mayStart(principal)),
+      etag: ({ version }) => version,
+      location: (made) => `/${kind}s/${made.name}`,
+    }),
+    call(`GET ${path}/:name`, {
+      ...{ id: `get${name}`, summary: `An ${kind} with its definition`, ...reads, of: kind, ...item },
+      run: ({ orchestrator, name }: Named) => of(orchestrator).get(name),
+    }),
+    call(`PUT ${path}/:name`, {
+      ...{ id: `update${name}`, summary: `Replaces an ${kind}`, body: 'definition', ...changes, ...item },
+      run: ({ orchestrator, principal, name, body, condition }: Named) =>
+        of(orchestrator).update(name, body, { ...condition, ...mayStart(principal) }),
+    }),
+    call(`DELETE ${path}/:name`, {
+      ...{ id: `delete${name}`, summary: `Deletes an ${kind}`, ...changes },
+      replies: { 200: 'DeletedDefinition' },
+      run: ({ orchestrator, name, condition }: Named) => of(orchestrator).delete(name, condition),
+    }),
+    call(`POST ${path}/:name/activate`, {
+      ...{ id: `activate${name}`, summary: `Lets an ${kind} be started again`, ...changes, ...item },
+      run: ({ orchestrator, name, condition }: Named) => of(orchestrator).activate(name, condition),
+    }),
+    call(`POST ${path}/:name/deactivate`, {
+      ...{ id: `deactivate${name}`, summary: `Lets an ${kind} be started no longer`, ...changes, ...item },
+      run: ({ orchestrator, name, condition }: Named) => of(orchestrator).deactivate(name, condition),
+    }),
+  ] as const;
 }

@@ -2,54 +2,14 @@
 
 import * as z from 'zod/mini';
 import { once } from '../../engine/base/once.ts';
-import { readShape } from '../../engine/base/read-shape.ts';
-import type { DeliveryStatus } from '../../engine/model/delivery.ts';
+import { DELIVERY_STATUSES } from '../../engine/model/delivery.ts';
 import { instantField, readInstantField, textField } from '../body-fields.ts';
-import type { HttpCall } from '../call.ts';
 import { pageOfList } from '../page-of-list.ts';
-import { known, readExecutionId, readId } from '../read-id.ts';
-import { readJson } from '../read-json.ts';
-import { readInstantParameter, readLimit, readQuery } from '../read-query.ts';
-import type { Reply } from '../reply.ts';
-import { refuseContent } from './refuse-content.ts';
+import { executionId, instant, page, text, word } from '../read-query.ts';
+import { LIST_BYTES, VALUE_BYTES } from '../response-sizes.ts';
+import { call } from './define-call.ts';
 
-export const DELIVERY_FILTERS = [
-  'ensemble',
-  'execution',
-  'status',
-  'url',
-  'since',
-  'until',
-  'limit',
-  'cursor',
-] as const;
-
-export async function listDeliveries({ parts, request }: HttpCall): Promise<Reply> {
-  const { ensemble, url, cursor, ...query } = readQuery(request.query, DELIVERY_FILTERS);
-  const filter = {
-    ...{ ensemble, url, cursor, execution: readExecutionId(query.execution, 'execution') },
-    // `list()` refuses an unknown status.
-    status: query.status as DeliveryStatus | undefined,
-    since: readInstantParameter(query.since, 'since'),
-    until: readInstantParameter(query.until, 'until'),
-    limit: readLimit(query.limit),
-  };
-  return { status: 200, json: await parts.orchestrator.deliveries.list(filter) };
-}
-
-export async function getDelivery(call: HttpCall): Promise<Reply> {
-  const id = readId(call, 'delivery');
-  return { status: 200, json: await known(call.parts.orchestrator.deliveries.get(id), 'delivery') };
-}
-
-/** Replies 202: the attempt is made after the reply. */
-export async function redeliver(call: HttpCall): Promise<Reply> {
-  const id = readId(call, 'delivery');
-  await refuseContent(call);
-  return { status: 202, json: await known(call.parts.orchestrator.deliveries.redeliver(id), 'delivery') };
-}
-
-export const replayBody = once(() =>
+const replayBody = once(() =>
   z.strictObject({
     ensemble: textField(),
     execution: textField(),
@@ -62,28 +22,80 @@ export const replayBody = once(() =>
   }),
 );
 
-/** Replies 202 with the job. */
-export async function replayDeliveries(call: HttpCall): Promise<Reply> {
-  const { since, until, ...filter } = readShape(replayBody(), await readJson(call), 'the body is not valid');
-  const job = await call.parts.orchestrator.deliveries.replay({
-    ...filter,
-    since: readInstantField(since, 'since'),
-    until: readInstantField(until, 'until'),
-  });
-  return { status: 202, json: job };
-}
-
-export async function listReplays(call: HttpCall): Promise<Reply> {
-  return pageOfList(call, 'replays', await call.parts.orchestrator.deliveries.replays(), { idOf: ({ id }) => id });
-}
-
-export async function listReceivers(call: HttpCall): Promise<Reply> {
-  const receivers = await call.parts.orchestrator.deliveries.receivers();
-  return pageOfList(call, 'receivers', receivers, { idOf: ({ receiver }) => receiver });
-}
-
-export async function resumeReceiver(call: HttpCall): Promise<Reply> {
-  const id = readId(call, 'receiver');
-  await refuseContent(call);
-  return { status: 200, json: await known(call.parts.orchestrator.deliveries.resume(id), 'receiver') };
-}
+export const deliveryCalls = [
+  call('GET /deliveries', {
+    id: 'listDeliveries',
+    summary: 'Lists deliveries, newest first',
+    scope: 'read:executions',
+    query: {
+      ensemble: text,
+      execution: executionId,
+      status: word(DELIVERY_STATUSES),
+      url: text,
+      since: instant,
+      until: instant,
+      ...page,
+    },
+    maxBytes: LIST_BYTES,
+    replies: { 200: 'Deliveries' },
+    run: ({ orchestrator, query }) => orchestrator.deliveries.list(query),
+  }),
+  call('GET /deliveries/:id', {
+    id: 'getDelivery',
+    summary: 'A delivery with its body',
+    scope: 'read:executions',
+    of: 'delivery',
+    maxBytes: VALUE_BYTES,
+    replies: { 200: 'DeliveryWithBody' },
+    run: ({ orchestrator, id }) => orchestrator.deliveries.get(id),
+  }),
+  call('POST /deliveries/:id/redeliver', {
+    id: 'redeliver',
+    summary: 'Sends a delivery again',
+    scope: 'execute:ensembles',
+    of: 'delivery',
+    replies: { 202: 'Delivery' },
+    run: ({ orchestrator, id }) => orchestrator.deliveries.redeliver(id),
+  }),
+  call('GET /replays', {
+    id: 'listReplays',
+    summary: 'Lists the jobs of replays',
+    scope: 'read:executions',
+    query: page,
+    replies: { 200: 'Replays' },
+    run: async (given) =>
+      pageOfList(given, 'replays', await given.orchestrator.deliveries.replays(), { idOf: ({ id }) => id }),
+  }),
+  call('POST /replays', {
+    id: 'replayDeliveries',
+    summary: 'Sends many deliveries again',
+    scope: 'execute:ensembles',
+    body: replayBody,
+    replies: { 202: 'Replay' },
+    run: ({ orchestrator, body: { since, until, ...filter } }) =>
+      orchestrator.deliveries.replay({
+        ...filter,
+        since: readInstantField(since, 'since'),
+        until: readInstantField(until, 'until'),
+      }),
+  }),
+  call('GET /receivers', {
+    id: 'listReceivers',
+    summary: 'Lists receivers that fail or are paused',
+    scope: 'read:executions',
+    query: page,
+    replies: { 200: 'Receivers' },
+    run: async (given) =>
+      pageOfList(given, 'receivers', await given.orchestrator.deliveries.receivers(), {
+        idOf: ({ receiver }) => receiver,
+      }),
+  }),
+  call('POST /receivers/:id/resume', {
+    id: 'resumeReceiver',
+    summary: 'Resumes a paused receiver',
+    scope: 'execute:ensembles',
+    of: 'receiver',
+    replies: { 200: 'Resumed' },
+    run: ({ orchestrator, id }) => orchestrator.deliveries.resume(id),
+  }),
+] as const;

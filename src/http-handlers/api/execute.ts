@@ -12,17 +12,18 @@ import type { ExecutionHandle } from '../../orchestrator/runs/handles.ts';
 import { awaitEnd } from '../await-end.ts';
 import { noted, objectField } from '../body-fields.ts';
 import type { HttpCall } from '../call.ts';
-import { readName } from '../read-id.ts';
 import { isObject, readJson } from '../read-json.ts';
 import { errorReply, type Reply } from '../reply.ts';
 import { readCallChain } from '../read-call-chain.ts';
 import { readIdempotencyKey } from '../run-once.ts';
 import { locationOf } from '../location.ts';
+import type { Accepted } from './execution-control.ts';
+import { Answer, call } from './define-call.ts';
 
 const TAGS = { type: 'array', items: { type: 'string', maxLength: 128 }, maxItems: 16 };
 
 /** The body of a start. */
-export const executeBody = once(() =>
+const executeBody = once(() =>
   z.strictObject({
     // The values are checked when the execution starts.
     input: objectField(),
@@ -49,15 +50,34 @@ function isInputAlone(json: unknown): json is { readonly input: object } {
   return true;
 }
 
-export function executeEnsemble(call: HttpCall): Promise<Reply> {
-  const name = readName(call, 'ensemble');
-  return execute(call, 'ensemble', (input, options) => call.parts.orchestrator.start(name, input, options));
-}
+/** `body: 'own'`: the bodies of most starts are not checked by the form. */
+const start = { body: 'own', bodyShown: executeBody, readsKey: true, sends: ['Prefer'] } as const;
+const replies = { 200: 'ExecutionResult', 202: 'Accepted' } as const;
 
-export function executeAgent(call: HttpCall): Promise<Reply> {
-  const name = readName(call, 'agent');
-  return execute(call, 'agent', (input, options) => call.parts.orchestrator.startAgent(name, input, options));
-}
+export const executeCalls = [
+  call('POST /execute/ensemble/:name', {
+    id: 'executeEnsemble',
+    summary: 'Starts an ensemble, and waits for its end unless it is asynchronous',
+    scope: 'execute:ensembles',
+    ...{ of: 'ensemble', ...start, replies, headers: ['Location'] },
+    run: async ({ orchestrator, name, http }) =>
+      new Answer<Started>(
+        await execute(http, 'ensemble', (input, options) => orchestrator.start(name, input, options)),
+      ),
+  }),
+  call('POST /execute/agent/:name', {
+    id: 'executeAgent',
+    summary: 'Starts a shared agent, and waits for its end unless it is asynchronous',
+    scope: 'execute:agents',
+    ...{ of: 'agent', ...start, replies, headers: ['Location'] },
+    run: async ({ orchestrator, name, http }) =>
+      new Answer<Started>(
+        await execute(http, 'agent', (input, options) => orchestrator.startAgent(name, input, options)),
+      ),
+  }),
+] as const;
+
+type Started = Accepted | (Pick<Execution<unknown>, 'status' | 'output' | 'metrics' | 'duration'> & Accepted);
 
 type Start = (input: unknown, options: ExecuteOptions) => Promise<ExecutionHandle>;
 

@@ -1,112 +1,121 @@
-/** Routes of one execution: cancels an execution, retries one, deletes one, sends one a signal, and creates a ticket for its events. */
+/** Calls of one execution: cancels an execution, retries one, deletes one, sends one a signal, and creates a ticket for its events. */
 
 import { agentAlone } from '../../engine/model/name.ts';
 import * as z from 'zod/mini';
-import type { Execution } from '../../engine/model/execution.ts';
+import type { Execution, ExecutionStatus } from '../../engine/model/execution.ts';
 import { isOrchestratorError, OrchestratorError } from '../../engine/base/errors.ts';
-import { hasScope } from '../../engine/model/token.ts';
+import { hasScope, type Principal } from '../../engine/model/token.ts';
 import { once } from '../../engine/base/once.ts';
-import { readShape } from '../../engine/base/read-shape.ts';
-import { requireScope } from '../authorize.ts';
+import type { Orchestrator } from '../../orchestrator/create-orchestrator.ts';
+import { demandScope } from '../authorize.ts';
 import { objectField } from '../body-fields.ts';
-import type { HttpCall } from '../call.ts';
-import { known, readId } from '../read-id.ts';
-import { readJson } from '../read-json.ts';
-import { locationOf } from '../location.ts';
-import type { Reply } from '../reply.ts';
 import { deliver } from '../await-end.ts';
-import { refuseContent } from './refuse-content.ts';
+import { call } from './define-call.ts';
 
-/** Replies with the record after the call. A running execution stops at its next step boundary, so it may still be `running`. */
-export async function cancelExecution(call: HttpCall): Promise<Reply> {
-  const id = readId(call, 'execution');
-  const refusal = await refuseAgent(call, id);
-  if (refusal) return refusal;
-  await refuseContent(call);
-  return { status: 200, json: shown(call, await known(call.parts.orchestrator.executions.cancel(id))) };
+export interface Accepted {
+  readonly executionId: string;
+  readonly status: ExecutionStatus;
 }
 
-/** Only an execution that has ended is deleted. */
-export async function deleteExecution(call: HttpCall): Promise<Reply> {
-  const id = readId(call, 'execution');
-  return { status: 200, json: await known(call.parts.orchestrator.executions.delete(id)) };
-}
-
-/** The body of a retry. */
-export const retryBody = once(() =>
+const retryBody = once(() =>
   z.strictObject({
     newKeys: z.optional(z.boolean({ error: 'must be true or false' })),
     input: objectField(),
   }),
 );
 
-/** Replies 202, as an asynchronous start does, with the record of the newest execution of the chain. */
-export async function retryExecution(call: HttpCall): Promise<Reply> {
-  const { parts, host, requestId } = call;
-  const { executions } = parts.orchestrator;
-  const id = readId(call, 'execution');
-  const refusal = await refuseAgent(call, id);
-  if (refusal) return refusal;
-  const { principal } = call;
-  const { newKeys = false, input } = readShape(retryBody(), await readJson(call), 'the body is not valid');
-  const options = { newKeys, ...(input && { input }), ...(principal && { principal }) };
-  const run = await known(executions.retry(id, options));
-  // After the response, a Worker continues only what was passed to `waitUntil`.
-  host.waitUntil?.(
-    run
-      .result()
-      .catch((err: unknown) => {
-        parts.logger.error({ err, requestId, executionId: run.id }, 'the end of an execution could not be read');
-      })
-      .then(() => deliver(call)),
-  );
-  return {
-    status: 202,
-    json: shown(call, await executions.get(run.id)),
-    headers: locationOf(call, `/executions/${run.id}`),
-  };
-}
-
-/** Replies 201 with a ticket for the event stream. If the caller has an API token, the ticket ends together with this token. */
-export async function createTicket(call: HttpCall): Promise<Reply> {
-  const id = readId(call, 'execution');
-  await refuseContent(call);
-  const { tokenId: holder } = call.principal ?? {};
-  const options = holder === undefined ? {} : { holder };
-  return { status: 201, json: await known(call.parts.orchestrator.executions.ticket(id, options)) };
-}
-
-/** The body is the payload. A second request with the same `Idempotency-Key` changes nothing. Replies with the record after the call. */
-export async function signalExecution(call: HttpCall): Promise<Reply> {
-  const { parts, request, params } = call;
-  const id = readId(call, 'execution');
-  const refusal = await refuseAgent(call, id);
-  if (refusal) return refusal;
-  const payload = await readJson(call, null);
-  const idempotencyKey = request.header('idempotency-key');
-  const options = idempotencyKey === undefined ? {} : { idempotencyKey };
-  const { executions } = parts.orchestrator;
-  const sent = known(executions.signal(id, params.signal ?? '', payload, options));
-  return { status: 200, json: shown(call, await sent.catch((thrown) => Promise.reject(withoutWaits(thrown, call)))) };
-}
+export const executionControlCalls = [
+  // Only an execution that has ended is deleted.
+  call('DELETE /executions/:id', {
+    id: 'deleteExecution',
+    summary: 'Deletes the record of an execution that has ended',
+    scope: 'admin',
+    of: 'execution',
+    replies: { 200: 'Deleted' },
+    run: ({ orchestrator, id }) => orchestrator.executions.delete(id),
+  }),
+  // If the caller has an API token, the ticket ends together with this token.
+  call('POST /executions/:id/events/ticket', {
+    id: 'createEventTicket',
+    summary: 'A ticket for the event stream',
+    scope: 'read:executions',
+    of: 'execution',
+    replies: { 201: 'Ticket' },
+    run: ({ orchestrator, id, principal: { tokenId: holder } = {} as Partial<Principal> }) =>
+      orchestrator.executions.ticket(id, holder === undefined ? {} : { holder }),
+  }),
+  // Replies with the record after the call. A running execution stops at its next step boundary, so it may still be `running`.
+  call('POST /executions/:id/cancel', {
+    id: 'cancelExecution',
+    summary: 'Cancels an execution',
+    scope: 'execute:ensembles',
+    of: 'execution',
+    replies: { 200: 'ExecutionOrStatus' },
+    async run({ orchestrator: { executions }, id, principal }) {
+      await refuseAgent(executions, id, principal);
+      return shown(principal, await executions.cancel(id));
+    },
+  }),
+  // Replies 202, as an asynchronous start does, with the record of the newest execution of the chain.
+  call('POST /executions/:id/retry', {
+    id: 'retryExecution',
+    summary: 'Retries the newest execution of a chain',
+    scope: 'execute:ensembles',
+    of: 'execution',
+    body: retryBody,
+    replies: { 202: 'ExecutionOrStatus' },
+    async run({ orchestrator: { executions }, id, principal, body: { newKeys = false, input }, http }) {
+      await refuseAgent(executions, id, principal);
+      const { parts, host, requestId } = http;
+      const run = await executions.retry(id, { newKeys, ...(input && { input }), ...(principal && { principal }) });
+      // After the response, a Worker continues only what was passed to `waitUntil`.
+      host.waitUntil?.(
+        run
+          .result()
+          .catch((err: unknown) => {
+            parts.logger.error({ err, requestId, executionId: run.id }, 'the end of an execution could not be read');
+          })
+          .then(() => deliver(http)),
+      );
+      return shown(principal, await executions.get(run.id));
+    },
+    location: (record) => `/executions/${'id' in record ? record.id : record.executionId}`,
+  }),
+  // The body is the payload. A second request with the same `Idempotency-Key` changes nothing.
+  call('POST /executions/:id/signals/:signal', {
+    id: 'signalExecution',
+    summary: 'Sends a signal; the body is its payload',
+    scope: 'execute:ensembles',
+    of: 'execution',
+    readsKey: true,
+    body: 'json',
+    replies: { 200: 'ExecutionOrStatus' },
+    async run({ orchestrator: { executions }, id, signal, body, principal, http }) {
+      await refuseAgent(executions, id, principal);
+      const idempotencyKey = http.request.header('idempotency-key');
+      const options = idempotencyKey === undefined ? {} : { idempotencyKey };
+      const sent = executions.signal(id, signal, body, options);
+      return shown(principal, await sent.catch((thrown) => Promise.reject(withoutWaits(thrown, principal))));
+    },
+  }),
+] as const;
 
 // Only a caller that may read definitions or records sees the names of the waits.
-function withoutWaits(thrown: unknown, { principal }: HttpCall): unknown {
+function withoutWaits(thrown: unknown, principal: Principal | undefined): unknown {
   if (!isOrchestratorError(thrown, 'INVALID_INPUT') || !thrown.details.waits || !principal) return thrown;
   if (hasScope(principal, 'read:ensembles') || hasScope(principal, 'read:executions')) return thrown;
   return new OrchestratorError('INVALID_INPUT', 'no `wait` of this execution takes a signal of this name');
 }
 
 /** The record of an execution, or only its id and status for a caller that may not read executions. */
-function shown({ principal }: HttpCall, record: Execution<unknown>): object {
+function shown(principal: Principal | undefined, record: Execution<unknown>): Execution<unknown> | Accepted {
   if (principal && hasScope(principal, 'read:executions')) return record;
   return { executionId: record.id, status: record.status };
 }
 
-/** An agent that ran alone is an execution too, but controlling it needs `execute:agents`. @throws NOT_FOUND */
-async function refuseAgent({ parts, principal }: HttpCall, id: string): Promise<Reply | undefined> {
-  const refusal = principal && requireScope('execute:agents', principal);
-  if (!refusal) return undefined;
-  const { ensemble } = await known(parts.orchestrator.executions.status(id));
-  return agentAlone(ensemble) === undefined ? undefined : refusal;
+/** An agent that ran alone is an execution too, but controlling it needs `execute:agents`. @throws NOT_FOUND; FORBIDDEN */
+async function refuseAgent(executions: Orchestrator['executions'], id: string, principal?: Principal): Promise<void> {
+  if (!principal || hasScope(principal, 'execute:agents')) return;
+  const { ensemble } = await executions.status(id);
+  if (agentAlone(ensemble) !== undefined) demandScope('execute:agents', principal);
 }

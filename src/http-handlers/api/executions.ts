@@ -2,145 +2,145 @@
 
 import { OrchestratorError } from '../../engine/base/errors.ts';
 import { readEventId } from '../../engine/model/cursor.ts';
-import { type ExecutionStatus, isFinal } from '../../engine/model/execution.ts';
+import { EXECUTION_STATUSES, isFinal } from '../../engine/model/execution.ts';
 import { agentAlone, NAME_PATTERN } from '../../engine/model/name.ts';
-import type { ListOrder } from '../../engine/ports/storage.ts';
 import { isStillAllowed } from '../authenticate.ts';
 import type { HttpCall } from '../call.ts';
-import { known, readExecutionId, readId } from '../read-id.ts';
-import { readCount, readFlag, readInstantParameter, readLimit, readQuery } from '../read-query.ts';
-import { EVENT_STREAM, type Reply } from '../reply.ts';
+import { known } from '../read-id.ts';
+import { count, executionId, flag, instant, page, text, word } from '../read-query.ts';
+import { EVENT_STREAM } from '../reply.ts';
+import { LIST_BYTES, PAGE_BYTES, VALUE_BYTES } from '../response-sizes.ts';
+import { Answer, call } from './define-call.ts';
 import { eventStream } from './event-stream.ts';
 
-export const EXECUTION_FILTERS = [
-  ...(['ensemble', 'status', 'parentId', 'retryOf', 'tag', 'since', 'until', 'search', 'limit', 'cursor'] as const),
-  ...(['errorCode', 'unresolved', 'order', 'values'] as const),
+const one = { scope: 'read:executions', of: 'execution', maxBytes: VALUE_BYTES } as const;
+/** What is missing below an execution is not mistaken for the execution, so that one is found first. */
+const part = { ...one, findsItself: true } as const;
+
+export const executionCalls = [
+  call('GET /executions', {
+    id: 'listExecutions',
+    summary: 'Lists executions',
+    scope: 'read:executions',
+    query: {
+      ensemble: text,
+      status: word(EXECUTION_STATUSES),
+      parentId: executionId,
+      retryOf: executionId,
+      tag: text,
+      since: instant,
+      until: instant,
+      search: text,
+      ...page,
+      errorCode: text,
+      unresolved: flag,
+      order: word(['newest', 'oldest'] as const, { default: 'newest' }),
+      values: { ...flag, schema: { ...flag.schema, default: true, description: 'false: without inputs and outputs' } },
+    },
+    maxBytes: LIST_BYTES,
+    replies: { 200: 'Executions' },
+    // `list()` refuses an unknown status or order, and texts that are no tags.
+    run({ orchestrator, query }) {
+      const { ensemble } = query;
+      if (ensemble !== undefined && !NAME_PATTERN.test(agentAlone(ensemble) ?? ensemble))
+        throw new OrchestratorError('INVALID_REQUEST', '`ensemble` must be the name of an ensemble');
+      return orchestrator.executions.list(query);
+    },
+  }),
+  call('GET /open', {
+    id: 'getOpen',
+    summary: 'How many executions are queued, running and waiting',
+    scope: 'read:executions',
+    replies: { 200: 'OpenCounts' },
+    run: ({ orchestrator }) => orchestrator.executions.open(),
+  }),
+  call('GET /executions/:id', {
+    ...{ id: 'getExecution', summary: 'The record of an execution', ...one, replies: { 200: 'Execution' } },
+    run: ({ orchestrator: { executions }, id, http }) =>
+      isHead(http) ? (executions.status(id) as never) : executions.get(id),
+  }),
+  call('GET /executions/:id/agents', {
+    ...{ id: 'listAgentRuns', summary: 'Lists the agent runs of an execution', ...one, maxBytes: PAGE_BYTES },
+    query: page,
+    replies: { 200: 'AgentResults' },
+    run: ({ orchestrator, id, query, http }) => orchestrator.executions.agents(id, forHead(query, http)),
+  }),
+  call('GET /executions/:id/agents/:key', {
+    ...{ id: 'getAgentRun', summary: 'An agent run with its output', ...part, replies: { 200: 'AgentResult' } },
+    run: async ({ orchestrator: { executions }, id, key }) => {
+      await known(executions.status(id));
+      return executions.agent(id, key);
+    },
+  }),
+  call('GET /executions/:id/steps', {
+    ...{ id: 'listSteps', summary: 'Lists the steps of an execution, of every kind', ...one, maxBytes: PAGE_BYTES },
+    query: { ...page, maxOutput: count },
+    replies: { 200: 'Steps' },
+    run: ({ orchestrator, id, query, http }) => orchestrator.executions.steps(id, forHead(query, http)),
+  }),
+  call('GET /executions/:id/steps/:key', {
+    ...{ id: 'getStep', summary: 'A step with its output', ...part, replies: { 200: 'Step' } },
+    run: async ({ orchestrator: { executions }, id, key }) => {
+      await known(executions.status(id));
+      return executions.step(id, key);
+    },
+  }),
+  call('GET /executions/:id/steps/:key/input', {
+    ...{ id: 'getStepInput', summary: 'What an agent got as its input', ...part, replies: { 200: 'StepInput' } },
+    run: async ({ orchestrator: { executions }, id, key }) => {
+      await known(executions.status(id));
+      return executions.stepInput(id, key);
+    },
+  }),
+  call('GET /executions/:id/running', {
+    ...{ id: 'getRunning', summary: 'The agents that are at work', ...one, maxBytes: undefined },
+    replies: { 200: 'RunningSteps' },
+    run: ({ orchestrator, id }) => orchestrator.executions.running(id),
+  }),
+  call('GET /executions/:id/definition', {
+    ...{ id: 'getExecutedDefinition', summary: 'The definition with which an execution began', ...part },
+    scope: 'read:ensembles',
+    replies: { 200: 'ExecutedDefinition' },
+    run: async ({ orchestrator: { executions }, id }) => {
+      await known(executions.status(id));
+      return executions.definition(id);
+    },
+  }),
+  // `Last-Event-ID`, or `?after`, continues after the event with this id.
+  call('GET /executions/:id/events', {
+    ...{ id: 'streamEvents', summary: 'The events of an execution, as server-sent events', of: 'execution' },
+    scope: 'read:executions',
+    takesTicket: true,
+    query: { after: text, ticket: text },
+    sends: ['Last-Event-ID'],
+    replies: { 200: undefined, 204: undefined },
+    async run({ orchestrator, id, query, http }) {
+      const { parts, request } = http;
+      const after = request.header('last-event-id') ?? query.after;
+      // Checked before the response begins: its status can't change once the stream is open.
+      readEventId(after);
+      const { status } = await orchestrator.executions.status(id);
+      // An EventSource reconnects when a stream ends. Status 204 makes it stop.
+      if (after !== undefined && isFinal(status) && !(await hasMore(parts, id, after)))
+        return new Answer({ status: 204 });
+      const headers = { 'x-accel-buffering': 'no', 'content-type': EVENT_STREAM };
+      if (isHead(http)) return new Answer({ status: 200, headers });
+      const reader = {
+        stillAllowed: () => isStillAllowed(http, http),
+        release: parts.streams.take(http.principal?.tokenId ?? ''),
+      };
+      return new Answer({ status: 200, stream: eventStream(parts, id, after, reader), headers });
+    },
+  }),
 ] as const;
-
-export async function listExecutions({ parts, request }: HttpCall): Promise<Reply> {
-  const {
-    ensemble,
-    status,
-    parentId: parent,
-    retryOf: retried,
-    tag,
-    search,
-    errorCode,
-    order,
-    cursor,
-    ...query
-  } = readQuery(request.query, EXECUTION_FILTERS);
-  if (ensemble !== undefined && !NAME_PATTERN.test(agentAlone(ensemble) ?? ensemble)) {
-    throw new OrchestratorError('INVALID_REQUEST', '`ensemble` must be the name of an ensemble');
-  }
-  const parentId = readExecutionId(parent, 'parentId');
-  const retryOf = readExecutionId(retried, 'retryOf');
-  const since = readInstantParameter(query.since, 'since');
-  const until = readInstantParameter(query.until, 'until');
-  // `list()` refuses an unknown status or order, and texts that are no tags.
-  const filter = {
-    ensemble,
-    status: status as ExecutionStatus | undefined,
-    parentId,
-    retryOf,
-    tag,
-    since,
-    until,
-    search,
-    errorCode,
-    order: order as ListOrder | undefined,
-    unresolved: readFlag(query.unresolved, 'unresolved'),
-    values: readFlag(query.values, 'values'),
-  };
-  const page = { ...filter, limit: readLimit(query.limit), cursor };
-  return { status: 200, json: await parts.orchestrator.executions.list(page) };
-}
-
-/** How many executions have not ended, by status. */
-export async function getOpen({ parts }: HttpCall): Promise<Reply> {
-  return { status: 200, json: await parts.orchestrator.executions.open() };
-}
-
-export async function getExecution(call: HttpCall): Promise<Reply> {
-  const id = readId(call, 'execution');
-  const { executions } = call.parts.orchestrator;
-  return { status: 200, json: await known(isHead(call) ? executions.status(id) : executions.get(id)) };
-}
-
-export async function listAgentRuns(call: HttpCall): Promise<Reply> {
-  const id = readId(call, 'execution');
-  return { status: 200, json: await known(call.parts.orchestrator.executions.agents(id, pageOf(call))) };
-}
-
-export async function listSteps(call: HttpCall): Promise<Reply> {
-  const id = readId(call, 'execution');
-  const query = readQuery(call.request.query, ['limit', 'cursor', 'maxOutput']);
-  const maxOutput = readCount(query.maxOutput, 'maxOutput');
-  const page = { limit: isHead(call) ? 1 : readLimit(query.limit), cursor: query.cursor, maxOutput };
-  return { status: 200, json: await known(call.parts.orchestrator.executions.steps(id, page)) };
-}
-
-export async function getStep(call: HttpCall): Promise<Reply> {
-  const id = await knownExecution(call);
-  return { status: 200, json: await call.parts.orchestrator.executions.step(id, call.params.key ?? '') };
-}
-
-export async function getStepInput(call: HttpCall): Promise<Reply> {
-  const id = await knownExecution(call);
-  return { status: 200, json: await call.parts.orchestrator.executions.stepInput(id, call.params.key ?? '') };
-}
-
-/** The agents that are at work. */
-export async function getRunning(call: HttpCall): Promise<Reply> {
-  const id = readId(call, 'execution');
-  return { status: 200, json: await known(call.parts.orchestrator.executions.running(id)) };
-}
-
-/** The definition with which the execution began. */
-export async function getDefinition(call: HttpCall): Promise<Reply> {
-  return { status: 200, json: await call.parts.orchestrator.executions.definition(await knownExecution(call)) };
-}
-
-/** The path's `:id`, so that what is missing below it is not mistaken for the execution. @throws NOT_FOUND */
-async function knownExecution(call: HttpCall): Promise<string> {
-  const id = readId(call, 'execution');
-  await known(call.parts.orchestrator.executions.status(id));
-  return id;
-}
-
-export async function getAgentRun(call: HttpCall): Promise<Reply> {
-  const id = await knownExecution(call);
-  return { status: 200, json: await call.parts.orchestrator.executions.agent(id, call.params.key ?? '') };
-}
-
-/** Server-sent events. `Last-Event-ID`, or `?after`, continues after the event with this id. */
-export async function streamEvents(call: HttpCall): Promise<Reply> {
-  const { parts, request } = call;
-  const id = readId(call, 'execution');
-  const query = readQuery(request.query, ['after', 'ticket']);
-  const after = request.header('last-event-id') ?? query.after;
-  // Checked before the response begins: its status can't change once the stream is open.
-  readEventId(after);
-  const { status } = await known(parts.orchestrator.executions.status(id));
-  // An EventSource reconnects when a stream ends. Status 204 makes it stop.
-  if (after !== undefined && isFinal(status) && !(await hasMore(parts, id, after))) return { status: 204 };
-  const headers = { 'x-accel-buffering': 'no', 'content-type': EVENT_STREAM };
-  if (isHead(call)) return { status: 200, headers };
-  const reader = {
-    stillAllowed: () => isStillAllowed(call, call),
-    release: parts.streams.take(call.principal?.tokenId ?? ''),
-  };
-  return { status: 200, stream: eventStream(parts, id, after, reader), headers };
-}
 
 /** A response to HEAD has no body, so less is read for it. */
 function isHead({ request }: HttpCall): boolean {
   return request.method === 'HEAD';
 }
 
-function pageOf(call: HttpCall) {
-  const { limit, cursor } = readQuery(call.request.query, ['limit', 'cursor']);
-  return { limit: isHead(call) ? 1 : readLimit(limit), cursor };
+function forHead<Q extends object>(query: Q, http: HttpCall): Q {
+  return isHead(http) ? { ...query, limit: 1 } : query;
 }
 
 /** Whether an execution that has ended has events after this one. */

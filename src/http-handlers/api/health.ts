@@ -2,22 +2,33 @@
 
 import { OrchestratorError } from '../../engine/base/errors.ts';
 import type { HttpCall } from '../call.ts';
-import { errorReply, type Reply } from '../reply.ts';
+import { errorReply } from '../reply.ts';
+import { Answer, call } from './define-call.ts';
 import { withTimeout } from '../../engine/base/with-timeout.ts';
 
 const TIMEOUT_MS = 5_000;
 
-export async function health({ parts, requestId }: HttpCall): Promise<Reply> {
+async function health({ parts, requestId }: HttpCall): Promise<Answer<never> | { readonly status: 'ok' }> {
   try {
     const isReady = await withTimeout(
       parts.orchestrator.ready().then(() => true),
       TIMEOUT_MS,
       parts.setTimer,
     );
-    if (isReady) return { status: 200, json: { status: 'ok' } };
+    if (isReady) return { status: 'ok' };
     parts.logger.warn({ requestId }, 'the storage responds slowly');
   } catch (thrown) {
     parts.logger.error({ err: thrown, requestId }, 'the storage does not respond');
   }
-  return errorReply(new OrchestratorError('OVERLOADED', 'the storage does not respond'));
+  return new Answer<never>(errorReply(new OrchestratorError('OVERLOADED', 'the storage does not respond')));
 }
+
+export const healthCalls = [
+  call('GET /health', {
+    id: 'health',
+    summary: 'Whether the service and its storage work',
+    scope: 'public',
+    replies: { 200: 'Health' },
+    run: ({ http }) => health(http),
+  }),
+] as const;

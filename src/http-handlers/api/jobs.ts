@@ -3,20 +3,17 @@
 import { agentAlone } from '../../engine/model/name.ts';
 import * as z from 'zod/mini';
 import { once } from '../../engine/base/once.ts';
-import { readShape } from '../../engine/base/read-shape.ts';
 import { EXECUTION_STATUSES } from '../../engine/model/execution.ts';
-import { hasScope } from '../../engine/model/token.ts';
-import { requireScope } from '../authorize.ts';
+import { demandScope } from '../authorize.ts';
+import { type Principal, hasScope } from '../../engine/model/token.ts';
 import { instantField, readInstantField, textField } from '../body-fields.ts';
-import type { HttpCall } from '../call.ts';
-import { locationOf } from '../location.ts';
 import { byId, pageOfList } from '../page-of-list.ts';
-import { known, readExecutionId, readId } from '../read-id.ts';
-import { readJson } from '../read-json.ts';
-import type { Reply } from '../reply.ts';
-import { refuseContent } from './refuse-content.ts';
+import { readExecutionId } from '../read-id.ts';
+import { page } from '../read-query.ts';
+import { LIST_BYTES } from '../response-sizes.ts';
+import { call } from './define-call.ts';
 
-export const jobBody = once(() =>
+const jobBody = once(() =>
   z.strictObject({
     action: z.enum(['cancel', 'retry', 'delete'], { error: 'must be `cancel`, `retry` or `delete`' }),
     filter: z.strictObject(
@@ -31,58 +28,74 @@ export const jobBody = once(() =>
   }),
 );
 
-/** Replies 202 with the job. */
-export async function createJob(call: HttpCall): Promise<Reply> {
-  const { parts, principal } = call;
-  const { action, filter } = readShape(jobBody(), await readJson(call), 'the body is not valid');
-  const refusal = principal && (refuseDeletion(action, principal) ?? refuseAgents(filter.ensemble, principal));
-  if (refusal) return refusal;
-  const job = await parts.orchestrator.jobs.create({
-    action,
-    filter: {
-      ...filter,
-      parentId: readExecutionId(filter.parentId, 'filter.parentId'),
-      since: readInstantField(filter.since, 'filter.since'),
-      until: readInstantField(filter.until, 'filter.until'),
+export const jobCalls = [
+  call('GET /jobs', {
+    id: 'listJobs',
+    summary: 'Lists jobs, newest first',
+    scope: 'read:executions',
+    query: page,
+    maxBytes: LIST_BYTES,
+    replies: { 200: 'Jobs' },
+    run: async (given) =>
+      pageOfList(given, 'jobs', await given.orchestrator.jobs.list(), {
+        idOf: ({ id }) => id,
+        compare: (a, b) => byId(b, a),
+      }),
+  }),
+  call('POST /jobs', {
+    id: 'createJob',
+    summary: 'Cancels, retries or deletes many executions',
+    scope: 'execute:ensembles',
+    body: jobBody,
+    replies: { 202: 'Job' },
+    async run({ orchestrator, principal, body: { action, filter } }) {
+      refuseDeletion(action, principal);
+      refuseAgents(filter.ensemble, principal);
+      return orchestrator.jobs.create({
+        action,
+        filter: {
+          ...filter,
+          parentId: readExecutionId(filter.parentId, 'filter.parentId'),
+          since: readInstantField(filter.since, 'filter.since'),
+          until: readInstantField(filter.until, 'filter.until'),
+        },
+        ...(principal && { principal }),
+      });
     },
-    ...(principal && { principal }),
-  });
-  return { status: 202, json: job, headers: locationOf(call, `/jobs/${job.id}`) };
-}
+    location: ({ id }) => `/jobs/${id}`,
+  }),
+  call('GET /jobs/:id', {
+    id: 'getJob',
+    summary: 'A job with its progress',
+    scope: 'read:executions',
+    of: 'job',
+    replies: { 200: 'Job' },
+    run: ({ orchestrator, id }) => orchestrator.jobs.get(id),
+  }),
+  // Who may not create a job may not stop it.
+  call('POST /jobs/:id/stop', {
+    id: 'stopJob',
+    summary: 'Stops a job',
+    scope: 'execute:ensembles',
+    of: 'job',
+    replies: { 200: 'StoppedJob' },
+    async run({ orchestrator: { jobs }, id, principal }) {
+      const { action } = await jobs.get(id);
+      refuseDeletion(action, principal);
+      const { status, ...job } = await jobs.stop(id);
+      // Who may not read executions learns of none.
+      const mayRead = !principal || hasScope(principal, 'read:executions');
+      return mayRead ? { status, ...job } : { id, action, status };
+    },
+  }),
+] as const;
 
-type Caller = NonNullable<HttpCall['principal']>;
-
-function refuseDeletion(action: string, principal: Caller): Reply | undefined {
-  return action === 'delete' ? requireScope('admin', principal) : undefined;
+function refuseDeletion(action: string, principal: Principal | undefined): void {
+  if (action === 'delete') demandScope('admin', principal);
 }
 
 /** A filter that does not name an ensemble also finds agents that ran alone. */
-function refuseAgents(ensemble: string | undefined, principal: Caller): Reply | undefined {
+function refuseAgents(ensemble: string | undefined, principal: Principal | undefined): void {
   const isEnsemble = ensemble !== undefined && agentAlone(ensemble) === undefined;
-  return isEnsemble ? undefined : requireScope('execute:agents', principal);
-}
-
-export async function listJobs(call: HttpCall): Promise<Reply> {
-  const jobs = await call.parts.orchestrator.jobs.list();
-  return pageOfList(call, 'jobs', jobs, { idOf: ({ id }) => id, compare: (a, b) => byId(b, a) });
-}
-
-export async function getJob(call: HttpCall): Promise<Reply> {
-  const id = readId(call, 'job');
-  return { status: 200, json: await known(call.parts.orchestrator.jobs.get(id), 'job') };
-}
-
-/** Stops a job. Who may not create it may not stop it. */
-export async function stopJob(call: HttpCall): Promise<Reply> {
-  const { parts, principal } = call;
-  const { jobs } = parts.orchestrator;
-  const id = readId(call, 'job');
-  await refuseContent(call);
-  const { action } = await known(jobs.get(id), 'job');
-  const refusal = principal && refuseDeletion(action, principal);
-  if (refusal) return refusal;
-  const { status, ...job } = await known(jobs.stop(id), 'job');
-  // Who may not read executions learns of none.
-  const mayRead = !principal || hasScope(principal, 'read:executions');
-  return { status: 200, json: mayRead ? { status, ...job } : { id, action, status } };
+  if (!isEnsemble) demandScope('execute:agents', principal);
 }

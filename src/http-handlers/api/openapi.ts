@@ -1,14 +1,21 @@
 /** `GET /openapi.json`: the OpenAPI document of the API. */
 
 import { once } from '../../engine/base/once.ts';
-import type { Route } from '../router.ts';
+import { type CallRoute, call } from './define-call.ts';
 
 /** @param routes - those of the document. Most processes never need it, so it is made at the first request */
-export function openApi(routes: () => readonly Route[]): Route['run'] {
+export function openApiCalls(routes: () => readonly CallRoute[]) {
   const load = once(async () => (await import('../openapi/document.ts')).createOpenApi(routes()));
-  return async ({ parts, request }) => {
-    const documentOf = await load();
-    const service = { basePath: `${request.mount}${parts.basePath}`, brand: parts.orchestrator.brand };
-    return { status: 200, json: documentOf(service) };
-  };
+  return [
+    call('GET /openapi.json', {
+      id: 'openApi',
+      summary: 'This document',
+      scope: 'public',
+      replies: { 200: undefined },
+      async run({ orchestrator: { brand }, http: { parts, request } }): Promise<object> {
+        const documentOf = await load();
+        return documentOf({ basePath: `${request.mount}${parts.basePath}`, brand });
+      },
+    }),
+  ] as const;
 }

@@ -1,33 +1,35 @@
-/** `/state/:ensemble`: reads, replaces, patches and clears the state of an ensemble. */
+/** `/state/:name`: reads, replaces, patches and clears the state of an ensemble. */
 
 import type { EnsembleState } from '../../orchestrator/ensemble-states.ts';
-import type { HttpCall } from '../call.ts';
-import { etagOf, readIfMatch } from '../etag.ts';
-import { readName } from '../read-id.ts';
-import { PATCH_TYPES, readJson } from '../read-json.ts';
-import type { Reply } from '../reply.ts';
+import { VALUE_BYTES } from '../response-sizes.ts';
+import { call } from './define-call.ts';
 
-export async function getState(call: HttpCall): Promise<Reply> {
-  return stateReply(await call.parts.orchestrator.state.get(readName(call, 'ensemble')));
-}
+const common = {
+  of: 'ensemble',
+  replies: { 200: 'State' },
+  etag: ({ version }: EnsembleState) => version,
+} as const;
+const change = { ...common, scope: 'write:state', readsIfMatch: true } as const;
 
-export async function putState(call: HttpCall): Promise<Reply> {
-  const name = readName(call, 'ensemble');
-  const options = readIfMatch(call.request);
-  return stateReply(await call.parts.orchestrator.state.set(name, await readJson(call, null), options));
-}
+export const stateCalls = [
+  call('GET /state/:name', {
+    ...{ id: 'getState', summary: 'The state of an ensemble', scope: 'read:state', maxBytes: VALUE_BYTES, ...common },
+    run: ({ orchestrator, name }) => orchestrator.state.get(name).then(shown),
+  }),
+  call('PUT /state/:name', {
+    ...{ id: 'setState', summary: 'Replaces the state', body: 'object', ...change },
+    run: ({ orchestrator, name, body, condition }) => orchestrator.state.set(name, body, condition).then(shown),
+  }),
+  call('PATCH /state/:name', {
+    ...{ id: 'patchState', summary: 'Changes parts of the state', body: 'patch', ...change },
+    run: ({ orchestrator, name, body, condition }) => orchestrator.state.patch(name, body, condition).then(shown),
+  }),
+  call('DELETE /state/:name', {
+    ...{ id: 'clearState', summary: 'Sets the state back', ...change },
+    run: ({ orchestrator, name, condition }) => orchestrator.state.clear(name, condition).then(shown),
+  }),
+] as const;
 
-/** The body is a JSON Merge Patch. */
-export async function patchState(call: HttpCall): Promise<Reply> {
-  const name = readName(call, 'ensemble');
-  const options = readIfMatch(call.request);
-  return stateReply(await call.parts.orchestrator.state.patch(name, await readJson(call, null, PATCH_TYPES), options));
-}
-
-export async function clearState(call: HttpCall): Promise<Reply> {
-  return stateReply(await call.parts.orchestrator.state.clear(readName(call, 'ensemble'), readIfMatch(call.request)));
-}
-
-function stateReply({ state, version, updatedAt }: EnsembleState): Reply {
-  return { status: 200, json: { state, version, updatedAt }, headers: etagOf(version) };
+function shown({ state, version, updatedAt }: EnsembleState): EnsembleState {
+  return { state, version, updatedAt };
 }

@@ -1,35 +1,61 @@
 /** `/tokens`: creates, lists and revokes API tokens (the specification's Create, List and Revoke token). */
 
+import { newToken } from '../../engine/access/tokens.ts';
 import { OrchestratorError } from '../../engine/base/errors.ts';
+import { noted } from '../body-fields.ts';
 import type { HttpCall } from '../call.ts';
 import { pageOfList } from '../page-of-list.ts';
-import { known, readId } from '../read-id.ts';
-import { readJson } from '../read-json.ts';
-import type { Reply } from '../reply.ts';
+import { page } from '../read-query.ts';
+import { PLAN } from '../openapi/shapes.ts';
+import { call } from './define-call.ts';
+
+/** A function checks the plan, so its form says nothing about it. */
+function tokenBody() {
+  const body = newToken();
+  noted(body.shape.plan, { ...PLAN });
+  return body;
+}
+
+export const tokenCalls = [
+  call('POST /tokens', {
+    id: 'createToken',
+    summary: 'Creates a token',
+    scope: 'admin',
+    bodyShown: tokenBody,
+    body: 'json',
+    replies: { 201: 'NewToken' },
+    run: ({ orchestrator, body }) => orchestrator.tokens.create((body ?? {}) as NewToken),
+  }),
+  call('GET /tokens', {
+    id: 'listTokens',
+    summary: 'Lists the tokens',
+    scope: 'admin',
+    query: page,
+    replies: { 200: 'Tokens' },
+    run: async (given) => pageOfList(given, 'tokens', await given.orchestrator.tokens.list(), { idOf: ({ id }) => id }),
+  }),
+  call('GET /tokens/:id/usage', {
+    id: 'getTokenUsage',
+    summary: 'What a token has used',
+    scope: 'admin',
+    of: 'token',
+    findsItself: true,
+    replies: { 200: 'Usage' },
+    async run({ orchestrator: { tokens, usage }, id: tokenId }) {
+      const token = (await tokens.list()).find(({ id }) => id === tokenId);
+      if (!token) throw new OrchestratorError('NOT_FOUND', `there is no token ${tokenId}`);
+      const { name, scopes, plan } = token;
+      return usage.get({ tokenId, name, scopes, plan });
+    },
+  }),
+  call('DELETE /tokens/:id', {
+    id: 'revokeToken',
+    summary: 'Revokes a token',
+    scope: 'admin',
+    of: 'token',
+    replies: { 200: 'RevokedToken' },
+    run: ({ orchestrator, id }) => orchestrator.tokens.revoke(id),
+  }),
+] as const;
 
 type NewToken = Parameters<HttpCall['parts']['orchestrator']['tokens']['create']>[0];
-
-export async function createToken(call: HttpCall): Promise<Reply> {
-  const body = await readJson(call);
-  // `tokens.create()` checks the body.
-  return { status: 201, json: await call.parts.orchestrator.tokens.create(body as NewToken) };
-}
-
-export async function listTokens(call: HttpCall): Promise<Reply> {
-  return pageOfList(call, 'tokens', await call.parts.orchestrator.tokens.list(), { idOf: ({ id }) => id });
-}
-
-/** What a token has used, for who manages tokens. */
-export async function getTokenUsage(call: HttpCall): Promise<Reply> {
-  const tokenId = readId(call, 'token');
-  const { tokens, usage } = call.parts.orchestrator;
-  const token = (await tokens.list()).find(({ id }) => id === tokenId);
-  if (!token) throw new OrchestratorError('NOT_FOUND', `there is no token ${tokenId}`);
-  const { name, scopes, plan } = token;
-  return { status: 200, json: await usage.get({ tokenId, name, scopes, plan }) };
-}
-
-export async function revokeToken(call: HttpCall): Promise<Reply> {
-  const id = readId(call, 'token');
-  return { status: 200, json: await known(call.parts.orchestrator.tokens.revoke(id), 'token') };
-}

@@ -2,21 +2,30 @@
 
 import { OrchestratorError } from '../../engine/base/errors.ts';
 import type { Principal } from '../../engine/model/token.ts';
-import type { HttpCall } from '../call.ts';
-import type { Reply } from '../reply.ts';
+import { call } from './define-call.ts';
 
-export async function getUsage(call: HttpCall): Promise<Reply> {
-  return { status: 200, json: await call.parts.orchestrator.usage.get(callerOf(call)) };
-}
+export const callerCalls = [
+  call('GET /usage', {
+    id: 'getUsage',
+    summary: 'What the caller has used',
+    scope: 'any',
+    replies: { 200: 'Usage' },
+    run: ({ orchestrator, principal }) => orchestrator.usage.get(known(principal)),
+  }),
+  call('GET /caller', {
+    id: 'getCaller',
+    summary: 'Who the caller is, and what it may do',
+    scope: 'any',
+    replies: { 200: 'Caller' },
+    run({ principal, http }) {
+      const { tokenId: id, name, scopes, plan } = known(principal);
+      const { readOnly } = http.parts;
+      return { id, name, scopes, plan, ...(readOnly && { readOnly }) };
+    },
+  }),
+] as const;
 
-/** Who the caller is, and what it may do. */
-export function getCaller(call: HttpCall): Reply {
-  const { tokenId: id, name, scopes, plan } = callerOf(call);
-  const { readOnly } = call.parts;
-  return { status: 200, json: { id, name, scopes, plan, ...(readOnly && { readOnly }) } };
-}
-
-function callerOf({ principal }: HttpCall): Principal {
+function known(principal: Principal | undefined): Principal {
   if (principal) return principal;
   throw new OrchestratorError('INTERNAL', 'the caller of a route with a token was not authenticated');
 }

@@ -1,13 +1,10 @@
 /** The OpenAPI 3.1 document of the API. The forms of bodies are those that check the requests. */
 
 import * as z from 'zod/mini';
-import { DELIVERY_STATUSES } from '../../engine/model/delivery.ts';
-import { EXECUTION_STATUSES } from '../../engine/model/execution.ts';
 import { DEFINITION_TYPES, PATCH_TYPES } from '../read-json.ts';
 import { bodyNotes } from '../body-fields.ts';
 import { API_ROOT } from '../location.ts';
-import type { Route } from '../router.ts';
-import { OPERATIONS, type Operation } from './operations.ts';
+import type { BodyForm, CallRoute } from '../api/define-call.ts';
 import { STATUS } from '../status.ts';
 import { ref, type Schema, SHAPES } from './shapes.ts';
 
@@ -21,16 +18,7 @@ export interface DocumentOptions {
 const JSON_TYPE = 'application/json';
 const ANY = 'any JSON value';
 
-const PARAMETERS: Readonly<Record<string, Schema>> = {
-  limit: { type: 'integer', minimum: 1, default: 100, description: 'a larger number than 250 counts as 250' },
-  cursor: { type: 'string', description: '`nextCursor` of the page before, with the same filter' },
-  active: { type: 'boolean' },
-  values: { type: 'boolean', default: true, description: 'false: without inputs and outputs' },
-  since: { type: ['integer', 'string'], description: 'Unix ms, or ISO 8601' },
-  until: { type: ['integer', 'string'], description: 'Unix ms, or ISO 8601' },
-  order: { type: 'string', enum: ['newest', 'oldest'], default: 'newest' },
-  'listExecutions.status': { type: 'string', enum: EXECUTION_STATUSES },
-  'listDeliveries.status': { type: 'string', enum: DELIVERY_STATUSES },
+const HEADER_PARAMETERS: Readonly<Record<string, Schema>> = {
   'If-Match': { type: 'string', description: 'the `ETag` that the resource must have' },
   'Idempotency-Key': { type: 'string', description: 'the request counts once, however often it is sent' },
   Prefer: { type: 'string', description: '`respond-async`: the answer is 202 at once' },
@@ -55,7 +43,7 @@ const ERROR_HEADERS: Readonly<Record<number, readonly string[]>> = {
 };
 
 /** @returns the document of these routes for a service */
-export function createOpenApi(routes: readonly Route[]): (service: DocumentOptions) => Schema {
+export function createOpenApi(routes: readonly CallRoute[]): (service: DocumentOptions) => Schema {
   const paths: Record<string, Record<string, Schema>> = {};
   for (const route of routes) {
     const path = route.path.replace(/:(\w+)/g, '{$1}');
@@ -93,25 +81,18 @@ function documentOf({ paths, components }: Described, { basePath, brand }: Docum
   };
 }
 
-/** What the document says about a route. @throws Error for a route that `operations.ts` does not have */
-export function operationOf({ method, path }: Pick<Route, 'method' | 'path'>): Operation {
-  const key = `${method} ${path.startsWith(API_ROOT) ? path.slice(API_ROOT.length) : `/${path}`}`;
-  const found = OPERATIONS[key];
-  if (!found) throw new Error(`operations.ts has no ${key}`);
-  return found;
-}
-
-function describe(route: Route): Schema {
-  const operation = operationOf(route);
-  const { id, summary, query = [], body, sends = [] } = operation;
+function describe(route: CallRoute): Schema {
+  const { id, summary, query = {}, body, bodyShown, sends = [] } = route.spec;
   const inPath = [...route.path.matchAll(/:(\w+)/g)].map(([, name = '']) => parameter(name, 'path'));
+  const inQuery = Object.entries(query).map(([name, { schema }]) => parameter(name, 'query', schema));
   const headers = [
-    ...(route.readsIfMatch ? [parameter('If-Match', 'header')] : []),
-    ...(route.method === 'POST' ? [parameter('Idempotency-Key', 'header')] : []),
-    ...sends.map((name) => parameter(name, 'header')),
-  ];
-  const parameters = [...inPath, ...query.map((name) => parameter(name, 'query', id)), ...headers];
+    ...(route.readsIfMatch ? ['If-Match'] : []),
+    ...(route.method === 'POST' ? ['Idempotency-Key'] : []),
+    ...sends,
+  ].map((name) => parameter(name, 'header', HEADER_PARAMETERS[name]));
+  const parameters = [...inPath, ...inQuery, ...headers];
   const [tag = ''] = route.path.replace(API_ROOT, '').split('/').filter(Boolean);
+  const form = bodyShown ?? body;
   return {
     operationId: id,
     summary,
@@ -121,13 +102,13 @@ function describe(route: Route): Schema {
     ...(route.takesTicket && { security: [{ bearer: [] }, {}] }),
     'x-scope': route.scope,
     ...(parameters.length > 0 && { parameters }),
-    ...(body !== undefined && { requestBody: requestBody(body) }),
-    responses: { ...successes(route, operation), ...failures(route, operation) },
+    ...(hasBody(form) && { requestBody: requestBody(form) }),
+    responses: { ...successes(route), ...failures(route) },
   };
 }
 
-function parameter(name: string, place: 'path' | 'query' | 'header', operation = ''): Schema {
-  const { description, ...schema } = PARAMETERS[`${operation}.${name}`] ?? PARAMETERS[name] ?? { type: 'string' };
+function parameter(name: string, place: 'path' | 'query' | 'header', given: Schema = { type: 'string' }): Schema {
+  const { description, ...schema } = given;
   return {
     name,
     in: place,
@@ -137,7 +118,13 @@ function parameter(name: string, place: 'path' | 'query' | 'header', operation =
   };
 }
 
-function requestBody(body: NonNullable<Operation['body']>): Schema {
+type Form = Exclude<BodyForm, 'own' | undefined>;
+
+function hasBody(form: BodyForm): form is Form {
+  return form !== undefined && form !== 'own';
+}
+
+function requestBody(body: Form): Schema {
   const content = (types: readonly string[], schema: Schema) =>
     Object.fromEntries(types.map((type) => [type, { schema }]));
   switch (body) {
@@ -180,12 +167,13 @@ function toJson(form: z.ZodMiniType): Schema {
   return schema;
 }
 
-function successes({ scope }: Route, { id, replies, headers = [] }: Operation): Record<string, Schema> {
+function successes({ scope, spec }: CallRoute): Record<string, Schema> {
+  const { id, replies } = spec;
   const all: Record<string, Schema> = {};
   for (const [status, shape] of Object.entries(replies)) {
     const json = { [JSON_TYPE]: { schema: shape ? ref(shape) : { type: 'object', additionalProperties: true } } };
     const content = id === 'streamEvents' ? { 'text/event-stream': { schema: { type: 'string' } } } : json;
-    const own = headers.filter((name) => name !== 'Location' || status !== '200');
+    const own = headersOf(spec).filter((name) => name !== 'Location' || status !== '200');
     all[status] = {
       description: status === '204' ? 'the stream has ended' : 'success',
       headers: headerRefs([...own, ...(scope === 'public' ? [] : LIMIT_HEADERS)]),
@@ -195,13 +183,19 @@ function successes({ scope }: Route, { id, replies, headers = [] }: Operation): 
   return all;
 }
 
+/** The headers of a success. `Location` is that of 201 and 202. */
+export function headersOf({ etag, location, headers }: CallRoute['spec']): readonly string[] {
+  return headers ?? [...(etag ? ['ETag'] : []), ...(location ? ['Location'] : [])];
+}
+
 /** The errors that a request to a route may have. `default` are those of the service. */
-function failures({ scope, method, path, readsIfMatch }: Route, { body }: Operation): Record<string, Schema> {
+function failures({ scope, method, path, readsIfMatch, spec }: CallRoute): Record<string, Schema> {
+  const takesBody = hasBody(spec.bodyShown ?? spec.body);
   const isChange = method !== 'GET';
   const may: Readonly<Record<number, boolean>> = {
     ...{ 400: scope !== 'public', 401: scope !== 'public', 403: scope !== 'public' && scope !== 'any' },
     ...{ 404: path.includes(':'), 409: isChange || readsIfMatch === true },
-    ...{ 413: body !== undefined, 415: body !== undefined, 422: method === 'POST', 429: scope !== 'public' },
+    ...{ 413: takesBody, 415: takesBody, 422: method === 'POST', 429: scope !== 'public' },
   };
   const statuses = Object.keys(may).filter((status) => may[Number(status)]);
   return Object.fromEntries([...statuses, 'default'].map((name) => [name, { $ref: `#/components/responses/${name}` }]));

@@ -9,29 +9,47 @@ import { STATUS } from '../status.ts';
 
 export type Schema = Readonly<Record<string, unknown>>;
 
-const text: Schema = { type: 'string' };
-const flag: Schema = { type: 'boolean' };
-const whole: Schema = { type: 'integer' };
-const figure: Schema = { type: 'number' };
-const instant: Schema = { type: 'integer', description: 'Unix ms' };
-const ms: Schema = { type: 'number', description: 'ms' };
-const json: Schema = { description: 'any JSON value' };
-const anyObject: Schema = { type: 'object', additionalProperties: true };
+declare const OF: unique symbol;
+/** A schema with the type of its values, so that the compiler compares what calls give with the document. */
+export type Shape<T> = Schema & { readonly [OF]?: T };
+/** A named shape inside of another one. */
+export interface Named<Name extends string> {
+  readonly shape: Name;
+}
+export type TypeOf<S> = S extends { readonly [OF]?: infer T } ? T : never;
 
-function oneOf(values: readonly string[]): Schema {
+type Fields = Readonly<Record<string, Shape<unknown>>>;
+type ObjectOf<F extends Fields> = {
+  readonly [K in keyof F as K extends `${string}?` ? never : K]: TypeOf<F[K]>;
+} & { readonly [K in keyof F as K extends `${infer Name}?` ? Name : never]?: TypeOf<F[K]> };
+
+const text: Shape<string> = { type: 'string' };
+const flag: Shape<boolean> = { type: 'boolean' };
+const whole: Shape<number> = { type: 'integer' };
+const figure: Shape<number> = { type: 'number' };
+const instant: Shape<number> = { type: 'integer', description: 'Unix ms' };
+const ms: Shape<number> = { type: 'number', description: 'ms' };
+const json: Shape<unknown> = { description: 'any JSON value' };
+const anyObject: Shape<object> = { type: 'object', additionalProperties: true };
+
+function oneOf<T extends string>(values: readonly T[]): Shape<T> {
   return { type: 'string', enum: [...values] };
 }
 
-function list(items: Schema): Schema {
+function always<const T>(value: T): Shape<T> {
+  return { const: value };
+}
+
+function list<T>(items: Shape<T>): Shape<readonly T[]> {
   return { type: 'array', items };
 }
 
-function either(...schemas: readonly Schema[]): Schema {
+function either<A, B>(...schemas: readonly [Shape<A>, Shape<B>]): Shape<A | B> {
   return { anyOf: schemas };
 }
 
 /** @param fields - the name of an optional field ends with `?` */
-function object(fields: Readonly<Record<string, Schema>>): Schema {
+function object<const F extends Fields>(fields: F): Shape<ObjectOf<F>> {
   const entries = Object.entries(fields).map(([name, schema]) => [name.replace('?', ''), schema]);
   const required = Object.keys(fields).filter((name) => !name.endsWith('?'));
   return {
@@ -43,16 +61,19 @@ function object(fields: Readonly<Record<string, Schema>>): Schema {
 }
 
 /** A schema of the document by its name. */
-export function ref(name: string): Schema {
+export function ref<const Name extends string>(name: Name): Shape<Named<Name>> {
   return { $ref: `#/components/schemas/${name}` };
 }
 
 /** A page of a listing. */
-function page(key: string, item: string): Schema {
-  return object({ [key]: list(ref(item)), 'nextCursor?': text });
+function page<const Key extends string, const Item extends string>(
+  key: Key,
+  item: Item,
+): Shape<{ readonly [K in Key]: readonly Named<Item>[] } & { readonly nextCursor?: string }> {
+  return object({ [key]: list(ref(item)), 'nextCursor?': text }) as never;
 }
 
-const executionShapes: Readonly<Record<string, Schema>> = {
+const executionShapes = {
   ExecutionStatus: oneOf(EXECUTION_STATUSES),
   Trigger: object({
     type: oneOf(['call', 'webhook', 'schedule', 'http', 'ensemble']),
@@ -76,7 +97,7 @@ const executionShapes: Readonly<Record<string, Schema>> = {
     name: text,
     key: text,
     status: oneOf(['completed', 'failed', 'retrying']),
-    ...{ attempts: whole, startedAt: instant, duration: ms, output: json, 'outputOmitted?': { const: true } },
+    ...{ attempts: whole, startedAt: instant, duration: ms, output: json, 'outputOmitted?': always(true) },
     'error?': ref('ExecutionError'),
   }),
   AgentResults: page('agents', 'AgentResult'),
@@ -104,7 +125,7 @@ const executionShapes: Readonly<Record<string, Schema>> = {
     ...{ key: text, kind: text, name: text },
     status: oneOf(['completed', 'failed', 'running', 'waiting', 'retrying', 'skipped', 'cancelled']),
     ...{ attempts: whole, startedAt: instant, duration: ms, 'executionId?': text, 'output?': json },
-    'outputOmitted?': { const: true },
+    'outputOmitted?': always(true),
     'error?': ref('ExecutionError'),
   }),
   Steps: page('steps', 'Step'),
@@ -142,7 +163,7 @@ const deliveryFields = {
   ),
 };
 
-const deliveryShapes: Readonly<Record<string, Schema>> = {
+const deliveryShapes = {
   Delivery: object(deliveryFields),
   DeliveryWithBody: object({ ...deliveryFields, body: text }),
   Deliveries: page('deliveries', 'Delivery'),
@@ -161,11 +182,11 @@ const definition = {
   ...{ createdAt: instant, updatedAt: instant },
 };
 
-const definitionShapes: Readonly<Record<string, Schema>> = {
+const definitionShapes = {
   Definition: object({ ...definition, definition: anyObject }),
   Ensembles: page('ensembles', 'Definition'),
   Agents: page('agents', 'Definition'),
-  DeletedDefinition: object({ name: text, deleted: { const: true } }),
+  DeletedDefinition: object({ name: text, deleted: always(true) }),
   Workflow: object({
     ...{ id: text, name: text, 'description?': text, active: flag, triggers: list(anyObject), version: text },
     ...{ createdAt: instant, updatedAt: instant },
@@ -180,7 +201,7 @@ const definitionShapes: Readonly<Record<string, Schema>> = {
   State: object({ state: anyObject, version: text, 'updatedAt?': instant }),
 };
 
-const componentShapes: Readonly<Record<string, Schema>> = {
+const componentShapes = {
   Component: object({
     ...{ name: text, kind: oneOf(COMPONENT_KINDS), 'file?': text, metadata: anyObject },
     ...{ 'createdAt?': instant, 'updatedAt?': instant, tag: text, 'latest?': text },
@@ -197,31 +218,32 @@ const componentShapes: Readonly<Record<string, Schema>> = {
     ...{ deployedAt: instant, 'by?': text, 'message?': text, 'previous?': text, 'earlier?': list(text), 'tag?': text },
   }),
   Deployments: page('deployments', 'Deployment'),
-  Undeployed: object({ environment: text, undeployed: { const: true } }),
+  Undeployed: object({ environment: text, undeployed: always(true) }),
 };
 
+export const PLAN = either(
+  oneOf(PLANS),
+  object({ 'requests?': whole, 'window?': whole, 'executions?': whole, 'concurrent?': whole }),
+);
 const token = { id: text, name: text, scopes: list(oneOf(SCOPES)), plan: ref('Plan') };
 const used = object({ used: whole, limit: whole, remaining: whole });
 
-const accessShapes: Readonly<Record<string, Schema>> = {
-  Plan: either(
-    oneOf(PLANS),
-    object({ 'requests?': whole, 'window?': whole, 'executions?': whole, 'concurrent?': whole }),
-  ),
+const accessShapes = {
+  Plan: PLAN,
   NewToken: object({ token: text, ...token, 'expiresAt?': instant, createdAt: instant }),
   Token: object({ ...token, last4: text, 'expiresAt?': instant, 'lastUsed?': instant, createdAt: instant }),
   Tokens: page('tokens', 'Token'),
-  RevokedToken: object({ id: text, revoked: { const: true } }),
+  RevokedToken: object({ id: text, revoked: always(true) }),
   Caller: object({
     id: text,
     name: text,
     scopes: list(oneOf(SCOPES)),
     plan: ref('Plan'),
-    'readOnly?': { const: true },
+    'readOnly?': always(true),
   }),
   Usage: object({ period: object({ start: instant, end: instant }), requests: used, executions: used }),
-  Health: object({ status: { const: 'ok' } }),
-  Deleted: object({ id: text, deleted: { const: true } }),
+  Health: object({ status: always('ok') }),
+  Deleted: object({ id: text, deleted: always(true) }),
 };
 
 const issue: Schema = {
@@ -232,7 +254,7 @@ const issue: Schema = {
 };
 
 /** The specification's body of every error. Each code has its own further fields. */
-const errorShapes: Readonly<Record<string, Schema>> = {
+const errorShapes = {
   Error: {
     type: 'object',
     properties: {
@@ -257,7 +279,7 @@ const errorShapes: Readonly<Record<string, Schema>> = {
   },
 };
 
-export const SHAPES: Readonly<Record<string, Schema>> = {
+export const SHAPES = {
   ...executionShapes,
   ...deliveryShapes,
   ...definitionShapes,

@@ -1,7 +1,7 @@
 /** Reads a list that comes in pages. */
 
-/** The largest page. */
-const MAX_PAGE = 250;
+/** The largest page of every listing. A larger `limit` counts as this one. */
+export const MAX_PAGE = 250;
 
 /** What a page is asked for. */
 export interface PageRequest {
