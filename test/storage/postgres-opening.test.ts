@@ -5,6 +5,7 @@ import postgres from 'postgres';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openClient } from '../../src/adapters/storage/postgres/drivers/load-driver.ts';
 import { MIGRATIONS, migrate } from '../../src/adapters/storage/postgres/tables/migrations.ts';
+import { FIRST_VERSION, newestVersion } from '../../src/adapters/storage/sql/schema.ts';
 import { readPostgresOptions } from '../../src/adapters/storage/postgres/options.ts';
 import { postgresStorage } from '../../src/adapters/storage/postgres/postgres-storage.ts';
 import { accept, enqueue, execution, executionId, register, T0 } from '../../src/testing-kit/storage-suite/context.ts';
@@ -185,17 +186,6 @@ describe.skipIf(!hasServer)('on a server', () => {
     await client.close();
   });
 
-  it('the table `deliveries` of an older version is dropped, with its rows', async () => {
-    const client = await openClient(readPostgresOptions({ url: database.connectionString }));
-    await migrate(client, 'before', MIGRATIONS.slice(0, 8));
-    await database.query(`INSERT INTO "before".deliveries (execution, created_at, due_at, id, event, target, payload)
-      VALUES (1, 1, 1, 'a', 'e', '{}', '{}')`);
-    expect(await tables('before')).toContain('deliveries');
-    await migrate(client, 'before', MIGRATIONS.slice(0, 9));
-    expect(await tables('before')).not.toContain('deliveries');
-    await client.close();
-  });
-
   it('a schema that is newer than the library is refused and not changed', async () => {
     const storage = open({ schema: 'newer' });
     await enqueue(storage, execution(1));
@@ -205,11 +195,27 @@ describe.skipIf(!hasServer)('on a server', () => {
     await expect(Promise.resolve(again.executions.countQueued(1))).rejects.toMatchObject({
       code: 'NOT_CONFIGURED',
       message: expect.stringContaining('was written by a newer version of ensemble-orchestrator (its version is 99'),
-      details: { version: 99, supported: MIGRATIONS.length },
+      details: { version: 99, supported: newestVersion(MIGRATIONS) },
     });
     await again.close();
     expect((await database.query('SELECT version FROM newer.schema_version')).rows).toEqual([{ version: 99 }]);
     expect((await database.query('SELECT count(*)::int AS n FROM newer.executions')).rows).toEqual([{ n: 1 }]);
+  });
+
+  it('a schema from before the first release is refused and not changed', async () => {
+    await database.query(
+      `CREATE SCHEMA older; CREATE TABLE older.schema_version (version integer); INSERT INTO older.schema_version VALUES (${FIRST_VERSION - 1})`,
+    );
+    const storage = open({ schema: 'older' });
+    await expect(Promise.resolve(storage.executions.countQueued(1))).rejects.toMatchObject({
+      code: 'NOT_CONFIGURED',
+      message: expect.stringContaining(
+        'the schema older was written before the first release of ensemble-orchestrator',
+      ),
+      details: { version: FIRST_VERSION - 1, supported: FIRST_VERSION },
+    });
+    await storage.close();
+    expect(await tables('older')).toEqual(['schema_version']);
   });
 
   it('a schema without a version is refused', async () => {

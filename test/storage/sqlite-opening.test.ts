@@ -6,6 +6,7 @@ import { describe, expect, it } from 'vitest';
 import type { SqlDriver } from '../../src/adapters/storage/sqlite/drivers/driver.ts';
 import { loadDriver } from '../../src/adapters/storage/sqlite/drivers/load-driver.ts';
 import { MIGRATIONS, migrate, readVersion } from '../../src/adapters/storage/sqlite/tables/migrations.ts';
+import { FIRST_VERSION, newestVersion } from '../../src/adapters/storage/sql/schema.ts';
 import { openDatabase } from '../../src/adapters/storage/sqlite/drivers/open-database.ts';
 import { sqliteStorage } from '../../src/adapters/storage/sqlite/sqlite-storage.ts';
 import {
@@ -186,7 +187,20 @@ describe('a refused file is not changed', () => {
     );
     await refused(
       path,
-      `was written by a newer version of ensemble-orchestrator (its schema is 99, this version knows up to ${MIGRATIONS.length})`,
+      `was written by a newer version of ensemble-orchestrator (its schema is 99, this version knows up to ${newestVersion(MIGRATIONS)})`,
+    );
+  });
+
+  it('a store from before the first release', async () => {
+    const path = newFile();
+    await withFile(path, (connection) =>
+      connection.exec(
+        `CREATE TABLE ensemble_schema (version INTEGER); INSERT INTO ensemble_schema VALUES (${FIRST_VERSION - 1})`,
+      ),
+    );
+    await refused(
+      path,
+      `was written before the first release of ensemble-orchestrator (its version is ${FIRST_VERSION - 1}`,
     );
   });
 
@@ -251,23 +265,11 @@ describe('migrations', () => {
     ];
     await withFile(path, (connection) => {
       migrate(connection, path, later);
-      expect(readVersion(connection, path, later)).toBe(MIGRATIONS.length + 2);
+      expect(readVersion(connection, path, later)).toBe(newestVersion(MIGRATIONS) + 2);
       expect(connection.prepare('SELECT id, later FROM ensemble_executions').all([])).toMatchObject([
         { id: executionId(1), later: null },
       ]);
       expect(connection.prepare('SELECT count(*) AS n FROM ensemble_waits').all([])).toMatchObject([{ n: 0 }]);
-    });
-  });
-
-  it('the table `ensemble_deliveries` of an older version is dropped, with its rows', async () => {
-    const path = newFile();
-    await withFile(path, (connection) => {
-      migrate(connection, path, MIGRATIONS.slice(0, 8));
-      connection.exec(`INSERT INTO ensemble_deliveries (execution, id, event, status, attempts, created_at, due_at, target, payload)
-        VALUES (1, 'a', 'e', 'pending', 0, 1, 1, '{}', '{}')`);
-      migrate(connection, path, MIGRATIONS.slice(0, 9));
-      const found = connection.prepare("SELECT 1 FROM sqlite_master WHERE name = 'ensemble_deliveries'").all([]);
-      expect(found).toEqual([]);
     });
   });
 
@@ -276,10 +278,10 @@ describe('migrations', () => {
     await withFile(path, (connection) => {
       const broken = ['CREATE TABLE ensemble_a (a)', 'CREATE TABLE ensemble_b (b); CREATE TABLE ensemble_a (a)'];
       expect(() => migrate(connection, path, broken)).toThrow('already exists');
-      expect(readVersion(connection, path, broken)).toBe(1);
+      expect(readVersion(connection, path, broken)).toBe(newestVersion([broken[0] as string]));
       const mended = [broken[0] as string, 'CREATE TABLE ensemble_b (b)'];
       migrate(connection, path, mended);
-      expect(readVersion(connection, path, mended)).toBe(2);
+      expect(readVersion(connection, path, mended)).toBe(newestVersion(mended));
     });
   });
 });

@@ -73,7 +73,7 @@ export function commitStatements(connection: SqlConnection, namespace: string): 
     INSERT INTO ensemble_executions (${START}, started_at, status, owner)
     VALUES (${here}, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL, 'running', ?) ON CONFLICT DO NOTHING`);
   const insertTags = connection.prepare(`
-    INSERT OR IGNORE INTO ensemble_tags SELECT ${here}, value, ?, ? FROM json_each(?)`);
+    INSERT OR IGNORE INTO ensemble_tags (namespace, tag, created_at, id) SELECT ${here}, value, ?, ? FROM json_each(?)`);
   const updateRetried = connection.prepare(`
     UPDATE ensemble_executions SET retried = 1 WHERE namespace = ${here} AND id = ?`);
   const deleteHeld = connection.prepare(`DELETE FROM ${held}`);

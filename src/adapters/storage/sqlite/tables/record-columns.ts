@@ -7,9 +7,6 @@ import { retriedByOf } from '../../sql/read-execution.ts';
 import type { SqlConnection } from '../drivers/driver.ts';
 import { RUNS } from './names.ts';
 
-/** `started_at`: executions of schema version 1 store -1, because they started when they were accepted. */
-export const STARTED_AT = 'CASE started_at WHEN -1 THEN created_at ELSE started_at END AS started_at';
-
 /** What the caller of a start, or a retry, gave. */
 export const GIVEN = 'retry_of, idempotency_key, tags';
 
@@ -24,7 +21,7 @@ export const ABOUT = `ref, id, ensemble, version, status, seed, started_by, crea
   coalesce(agents, (SELECT count(*) ${RUNS} ref AND retry_at IS NULL)) AS agents, error`;
 
 /** The columns of an execution that come after its values. */
-export const AFTER_VALUES = `${STARTED_AT}, recoveries, ${GIVEN}, handover, resumed_at, ${retriedByOf('ensemble_executions', 'ensemble_executions')}`;
+export const AFTER_VALUES = `started_at, recoveries, ${GIVEN}, handover, resumed_at, ${retriedByOf('ensemble_executions', 'ensemble_executions')}`;
 
 /** A whole execution. */
 export const RECORD = `${ABOUT}, output, input, ${AFTER_VALUES}`;

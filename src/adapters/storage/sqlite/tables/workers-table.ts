@@ -5,7 +5,7 @@ import { readId } from '../../sql/read-execution.ts';
 import { toLiteral, toTextColumn } from './columns.ts';
 import { type Unreadable, updateFound, whereDamaged } from './damaged.ts';
 import type { RunTransaction, SqlConnection, SqlRow, SqlValue } from '../drivers/driver.ts';
-import { HELD, OPEN_OR_FAILED } from './names.ts';
+import { HELD } from './names.ts';
 import type { WorkerLock } from './worker-lock.ts';
 
 export function workersTable(
@@ -44,9 +44,6 @@ export function workersTable(
     `SELECT coalesce(max(joined), 0) AS newest FROM ensemble_owners WHERE ${here}`,
   );
   const updateBlame = connection.prepare('UPDATE ensemble_executions SET blame = ?, blamed_at = ? WHERE ref = ?');
-  // Executions that a process of an older version accepted, which knows neither workers nor due times.
-  const freeOlder = connection.prepare(`
-    ${free('ensemble_executions')} AND ${OPEN_OR_FAILED} AND status = 'running' AND due_at IS NULL AND finished_at IS NULL`);
 
   /**
    * Divides the blame for a worker's death equally among the executions that may have caused it.
@@ -99,7 +96,6 @@ export function workersTable(
         const freeWhole = () => {
           const found = selectAllBlamed.all([blameFrom]);
           freeAll.all([now, 1], []);
-          freeOlder.run([now, 1]);
           share(found);
         };
         if (!alone) enter();
