@@ -5,7 +5,6 @@
  */
 
 import { memoryStorage } from '../adapters/storage/memory/memory-storage.ts';
-import { declareEngineSuite, type EngineSuiteOptions } from '../testing-kit/engine-suite.ts';
 import { type ManualClock, manualClock } from '../testing-kit/manual-clock.ts';
 import { type StubHttp, stubHttp } from '../testing-kit/stub-http.ts';
 import { replayHistory, type ReplayResult } from '../testing-kit/replay/replay-history.ts';
@@ -19,28 +18,10 @@ import { createOrchestrator, type Orchestrator } from '../orchestrator/create-or
 import type { ExecuteOptions, RetryOptions } from '../orchestrator/runs/execute-options.ts';
 import type { ExecutionHandle } from '../orchestrator/runs/handles.ts';
 
-export { type DataStores, type DataSuiteOptions, dataSuite } from '../testing-kit/data-suite.ts';
-export type {
-  EngineProcessOptions,
-  EngineProcess,
-  EngineWorld,
-  SimulatedProcess,
-  WorldReader,
-} from '../testing-kit/engine-suite/engine-world.ts';
-export type { SuiteStore } from '../testing-kit/engine-suite/storage-world.ts';
-export type {
-  EngineSuiteOptions,
-  StorageEngineSuiteOptions,
-  WorldEngineSuiteOptions,
-} from '../testing-kit/engine-suite.ts';
 export { type FakeAnswer, type FakeModel, type FakeReply, fakeModel } from '../testing-kit/fake-model.ts';
-export { type HttpSuiteOptions, httpSuite, type SuiteRunner } from '../testing-kit/http-suite.ts';
 export { type KeptMail, type MemoryMail, type MemoryMailOptions, memoryMail } from '../adapters/mail/memory-mail.ts';
-export type { MailWorld, ReceivedMail } from '../testing-kit/mail-suite/context.ts';
-export { type MailSuiteOptions, mailSuite } from '../testing-kit/mail-suite.ts';
 export { type KeptSms, type MemorySms, type MemorySmsOptions, memorySms } from '../testing-kit/memory-sms.ts';
 export { type ManualClock, type ManualClockOptions, manualClock } from '../testing-kit/manual-clock.ts';
-export { type StorageSuiteOptions, storageSuite } from '../testing-kit/storage-suite.ts';
 export { type StubPdf, type StubPdfOptions, stubPdf } from '../testing-kit/stub-pdf.ts';
 export { memoryKv, memoryObjects } from '../adapters/storage/memory/data.ts';
 export {
@@ -50,20 +31,9 @@ export {
   type StubReply,
   stubHttp,
 } from '../testing-kit/stub-http.ts';
-export {
-  type LimitStoreHolder,
-  type LimitStoreSuiteOptions,
-  limitStoreSuite,
-} from '../testing-kit/limit-store-suite.ts';
-export {
-  type ComponentSourceHolder,
-  type ComponentSuiteOptions,
-  componentSuite,
-} from '../testing-kit/component-suite.ts';
 export type { ReplayDifference } from '../testing-kit/replay/replay-journal.ts';
 export type { ReplayResult } from '../testing-kit/replay/replay-history.ts';
 export type { ScriptCall, ScriptStub } from '../testing-kit/stub-script.ts';
-export { type TokenHolder, type TokenSuiteOptions, tokenSuite } from '../testing-kit/token-suite.ts';
 
 export interface TestOrchestratorOptions<E extends readonly EnsembleSource[] = readonly EnsembleSource[]>
   extends Omit<OrchestratorOptions<E>, 'clock'> {
@@ -272,30 +242,4 @@ export function replay<const E extends readonly EnsembleSource[] = readonly Ense
     history,
     (own) => createOrchestrator({ ...(options as OrchestratorOptions), ...own }) as Orchestrator,
   );
-}
-
-/**
- * Declares the tests of the engine suite: ensembles run on your storage. Their process dies before and after every commit, another
- * process resumes the execution, and the record must be the same as without a crash. The suite uses a manual clock: no test sleeps.
- *
- * @param options - see {@link EngineSuiteOptions}
- * @example
- * ```ts no-run
- * import { memoryStorage } from 'ensemble-orchestrator';
- * import { engineSuite } from 'ensemble-orchestrator/testing';
- * import { describe, it } from 'vitest';
- *
- * engineSuite({
- *   name: 'memoryStorage',
- *   create() {
- *     const storage = memoryStorage({ shared: true });
- *     return { connect: () => storage };
- *   },
- *   workers: 'many',
- *   test: { describe, it },
- * });
- * ```
- */
-export function engineSuite(options: EngineSuiteOptions): void {
-  declareEngineSuite(options, (parts) => createOrchestrator(parts as OrchestratorOptions) as Orchestrator);
 }

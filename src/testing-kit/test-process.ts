@@ -8,9 +8,8 @@ import type { AnyOperation, OperationContext } from '../engine/ports/operation.t
 import type { SmsSender } from '../engine/ports/sms.ts';
 import type { Storage } from '../engine/ports/storage.ts';
 import type { OrchestratorOptions } from '../orchestrator/options.ts';
-import { changeStorage } from './engine-suite/change-storage.ts';
-import { controlProcess, type ProcessControl } from './engine-suite/process-control.ts';
-import { ofProcess } from './engine-suite/storage-world.ts';
+import { changeStorage } from './processes/change-storage.ts';
+import { controlProcess, ofProcess, type ProcessControl } from './processes/process-control.ts';
 import { createIdleWatch, type WhyStuck } from './idle-watch.ts';
 import { hostTurn, joinClock, type ManualClock } from './manual-clock.ts';
 import { mapMembers } from './map-members.ts';

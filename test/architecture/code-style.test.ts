@@ -49,14 +49,14 @@ const WIDER_FUNCTIONS: readonly string[] = [
   'orchestrator/runs/executions.ts createExecutions',
   'orchestrator/timed-work.ts createTimedWork',
   'orchestrator/webhooks/webhooks.ts createWebhooks',
-  'testing-kit/engine-suite/process-control.ts controlProcess',
-  'testing-kit/engine-suite/world.ts inWorld',
+  'testing-kit/processes/process-control.ts controlProcess',
+  'conformance/engine-suite/world.ts inWorld',
 ];
 
 const MIN_LINES = 40;
 /** Folders in which each file is one of a kind, and the index of the folder is their importer. */
 const FAMILIES =
-  /^(entries|adapters\/hosts|adapters\/storage\/.*(tables|drivers|database)|cli\/commands|cli\/project|engine\/ports|engine\/expression|http-handlers(\/api)?|project|testing-kit\/.*)\//;
+  /^(entries|adapters\/hosts|adapters\/storage\/.*(tables|drivers|database)|cli\/commands|cli\/project|engine\/ports|engine\/expression|http-handlers(\/api)?|project|testing-kit\/.*|conformance(\/.*)?)\//;
 /** Other short files with one importer, each with its reason. */
 const SHORT: Readonly<Record<string, string>> = {
   'adapters/mcp/client-package.ts': 'it is loaded with `import()`',

@@ -48,10 +48,12 @@ export const RULES: Readonly<Record<string, Rule>> = {
   project: { may: [...CORE, ...DEFINITION, 'orchestrator', 'adapters/'], types: ['authoring'] },
   'http-handlers': { may: [...CORE, 'signing', 'access'], types: ['orchestrator'] },
   dashboard: { may: ['base', 'model'], types: ['access', 'orchestrator', 'http-handlers'] },
+  conformance: { may: [...CORE, 'running', 'adapters/', 'testing-kit'], types: ['orchestrator', 'authoring'] },
   'testing-kit': { may: [...CORE, 'running', 'adapters/'], types: ['orchestrator', 'authoring'] },
 
   index: { may: [...ENGINE, 'authoring', 'orchestrator', 'project', 'operations/', 'adapters/', 'http-handlers'] },
   'entries/dashboard': { may: ['http-handlers'] },
+  'entries/conformance': { may: [...CORE, 'orchestrator', 'conformance', 'testing-kit'] },
   'entries/testing': { may: [...CORE, 'authoring', 'orchestrator', 'adapters/', 'testing-kit'] },
   'entries/node': { may: [...CORE, 'orchestrator', 'project', 'adapters/', 'http-handlers'] },
   'entries/': ADAPTER_ENTRY,

@@ -12,9 +12,9 @@ import {
 } from '../../src/index.ts';
 import type { StoredDocument } from '../../src/engine/ports/document-store.ts';
 import { manualClock } from '../../src/entries/testing.ts';
-import type { WorldReader } from '../../src/testing-kit/engine-suite/engine-world.ts';
-import { openStorageWorld } from '../../src/testing-kit/engine-suite/storage-world.ts';
-import { inWorld } from '../../src/testing-kit/engine-suite/world.ts';
+import type { WorldReader } from '../../src/conformance/engine-suite/engine-world.ts';
+import { openStorageWorld } from '../../src/conformance/engine-suite/storage-world.ts';
+import { inWorld } from '../../src/conformance/engine-suite/world.ts';
 
 /** Fails where the text of the component is that of a version in `broken`. */
 const broken = new Set<string>();

@@ -8,7 +8,7 @@ import { postgresStorage } from '../../src/adapters/storage/postgres/postgres-st
 import { sqliteStorage } from '../../src/adapters/storage/sqlite/sqlite-storage.ts';
 import { memoryStorage } from '../../src/index.ts';
 import type { Storage } from '../../src/entries/adapter.ts';
-import { componentSuite } from '../../src/testing-kit/component-suite.ts';
+import { componentSuite } from '../../src/conformance/component-suite.ts';
 import { manualClock } from '../../src/entries/testing.ts';
 import { createDatabase, findServer, type TestDatabase } from '../storage/postgres-server.ts';
 import { hasGit, newRepository } from './repositories.ts';

@@ -2,7 +2,7 @@
 
 import { describe, it } from 'vitest';
 import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
-import { engineSuite } from '../../src/entries/testing.ts';
+import { engineSuite } from '../../src/entries/conformance.ts';
 import { laterStorage } from '../storage/later-storage.ts';
 
 engineSuite({

@@ -12,7 +12,8 @@ import {
   type StorageParts,
 } from '../../src/entries/adapter.ts';
 import { embeddedEngine, memoryStorage } from '../../src/index.ts';
-import { type EngineWorld, engineSuite, manualClock } from '../../src/entries/testing.ts';
+import { type EngineWorld, engineSuite } from '../../src/entries/conformance.ts';
+import { manualClock } from '../../src/entries/testing.ts';
 
 interface Message {
   readonly part: keyof StorageParts | 'commit';

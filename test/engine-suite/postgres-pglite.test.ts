@@ -3,7 +3,7 @@
 import { PGlite } from '@electric-sql/pglite';
 import { afterAll, beforeAll, describe, it, vi } from 'vitest';
 import { postgresStorage } from '../../src/adapters/storage/postgres/postgres-storage.ts';
-import { engineSuite } from '../../src/entries/testing.ts';
+import { engineSuite } from '../../src/entries/conformance.ts';
 import { flowShare } from './share.ts';
 
 // PGlite takes seconds to start, so all stores share one instance and each has a namespace.

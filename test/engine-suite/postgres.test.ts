@@ -2,7 +2,7 @@
 
 import { afterAll, beforeAll, describe, it, vi } from 'vitest';
 import { postgresStorage } from '../../src/adapters/storage/postgres/postgres-storage.ts';
-import { engineSuite } from '../../src/entries/testing.ts';
+import { engineSuite } from '../../src/entries/conformance.ts';
 import { createDatabase, findServer, type TestDatabase } from '../storage/postgres-server.ts';
 import { flowShare } from './share.ts';
 

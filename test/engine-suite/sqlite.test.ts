@@ -2,7 +2,7 @@
 
 import { afterAll, describe, it, vi } from 'vitest';
 import { sqliteStorage } from '../../src/adapters/storage/sqlite/sqlite-storage.ts';
-import { engineSuite } from '../../src/entries/testing.ts';
+import { engineSuite } from '../../src/entries/conformance.ts';
 import { newFile } from '../storage/sqlite-files.ts';
 
 // A crash at every commit takes hundreds of runs, and each commit waits for the disk.

@@ -6,7 +6,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { outputsOf } from '../../src/engine/model/execution-record.ts';
-import type { History } from '../../src/testing-kit/engine-suite/history.ts';
+import type { History } from '../../src/conformance/engine-suite/history.ts';
 import { type CrashOptions, type CrashRun, type Death, runWithCrashes } from './crash-run.ts';
 import { expectedOutput, isOneThing, unclocked } from './expected.ts';
 import { listsOf, type Step, some } from './flow-model.ts';

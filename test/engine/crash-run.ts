@@ -2,10 +2,10 @@
 
 import { embeddedEngine } from '../../src/adapters/embedded-engine/embedded-engine.ts';
 import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
-import type { History } from '../../src/testing-kit/engine-suite/history.ts';
-import type { SuiteScript } from '../../src/testing-kit/engine-suite/subject.ts';
-import { openStorageWorld } from '../../src/testing-kit/engine-suite/storage-world.ts';
-import { inWorld } from '../../src/testing-kit/engine-suite/world.ts';
+import type { History } from '../../src/conformance/engine-suite/history.ts';
+import type { SuiteScript } from '../../src/conformance/engine-suite/subject.ts';
+import { openStorageWorld } from '../../src/conformance/engine-suite/storage-world.ts';
+import { inWorld } from '../../src/conformance/engine-suite/world.ts';
 import { hostTurn, type ManualClock } from '../../src/testing-kit/manual-clock.ts';
 import { type Execution, isFinal } from '../../src/engine/model/execution.ts';
 import { createOrchestrator } from '../../src/orchestrator/create-orchestrator.ts';

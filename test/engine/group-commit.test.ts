@@ -1,6 +1,6 @@
 /** Group commit: which entries are written together, how many writes are in progress, and the order of an execution's records. */
 
-import { changeStorage } from '../../src/testing-kit/engine-suite/change-storage.ts';
+import { changeStorage } from '../../src/testing-kit/processes/change-storage.ts';
 import { describe, expect, it } from 'vitest';
 import { OrchestratorError } from '../../src/engine/base/errors.ts';
 import type { CommitEntry } from '../../src/engine/model/stored-execution.ts';

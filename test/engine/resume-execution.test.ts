@@ -1,12 +1,12 @@
 /** How claimed executions get their definition: by one read, however many are claimed at once. */
 
-import { changeStorage } from '../../src/testing-kit/engine-suite/change-storage.ts';
+import { changeStorage } from '../../src/testing-kit/processes/change-storage.ts';
 import { describe, expect, it } from 'vitest';
 import { readEngineOptions } from '../../src/adapters/embedded-engine/engine-options.ts';
 import { createEngineState } from '../../src/adapters/embedded-engine/engine-state.ts';
 import { resumeExecution } from '../../src/adapters/embedded-engine/resume-execution.ts';
 import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
-import { execution, WORKER, T0 } from '../../src/testing-kit/storage-suite/context.ts';
+import { execution, WORKER, T0 } from '../../src/conformance/storage-suite/context.ts';
 import type { ClaimedExecution, NewExecution } from '../../src/engine/model/stored-execution.ts';
 import type { EngineHost, InterpretedRun, LoadedDefinition } from '../../src/engine/ports/execution-engine.ts';
 import type { Logger } from '../../src/engine/ports/logger.ts';

@@ -1,6 +1,6 @@
 /** A storage that fails at a chosen call, in a chosen way. */
 
-import type { History } from '../../src/testing-kit/engine-suite/history.ts';
+import type { History } from '../../src/conformance/engine-suite/history.ts';
 import type { CommitEntry } from '../../src/engine/model/stored-execution.ts';
 import type { Storage } from '../../src/engine/ports/storage.ts';
 

@@ -1,6 +1,6 @@
 /** Every form of the flow as an ensemble that completes, with its output: for outages of the storage during a run. */
 
-import { code, echo, ensemble, flaky } from '../../src/testing-kit/engine-suite/steps.ts';
+import { code, echo, ensemble, flaky } from '../../src/conformance/engine-suite/steps.ts';
 import type { Rig } from './rig.ts';
 
 export interface FlowForm {

@@ -1,6 +1,6 @@
 /** Every public operation that calls the storage, as the fault tests call it. */
 
-import { code, echo, ensemble } from '../../src/testing-kit/engine-suite/steps.ts';
+import { code, echo, ensemble } from '../../src/conformance/engine-suite/steps.ts';
 import { isOrchestratorError } from '../../src/engine/base/errors.ts';
 import { EXECUTING } from './executing.ts';
 import { awaits, type Operation, only, plain, runs, slow, waits } from './operation.ts';

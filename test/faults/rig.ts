@@ -6,8 +6,8 @@ import { embeddedEngine } from '../../src/adapters/embedded-engine/embedded-engi
 import type { EmbeddedEngineOptions } from '../../src/adapters/embedded-engine/engine-options.ts';
 import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
 import { sqliteStorage } from '../../src/adapters/storage/sqlite/sqlite-storage.ts';
-import { createHistory, type History } from '../../src/testing-kit/engine-suite/history.ts';
-import { labelOf, suiteScripts } from '../../src/testing-kit/engine-suite/scripts.ts';
+import { createHistory, type History } from '../../src/conformance/engine-suite/history.ts';
+import { labelOf, suiteScripts } from '../../src/conformance/engine-suite/scripts.ts';
 import { hostTurn, type ManualClock, manualClock } from '../../src/testing-kit/manual-clock.ts';
 import type { EnsembleSource } from '../../src/authoring/define.ts';
 import { isFinal } from '../../src/engine/model/execution.ts';

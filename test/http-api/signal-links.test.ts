@@ -1,6 +1,6 @@
 /** The pages of a link of `signalUrl()`: opening one changes nothing, its button sends the signal, and no token is needed. See decision 17. */
 
-import { changeStorage } from '../../src/testing-kit/engine-suite/change-storage.ts';
+import { changeStorage } from '../../src/testing-kit/processes/change-storage.ts';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
 import { createHandler } from '../../src/http-handlers/create-handler.ts';

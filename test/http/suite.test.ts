@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, it } from 'vitest';
 import { fetchHttp } from '../../src/adapters/http/fetch-http.ts';
 import { nodeHttp } from '../../src/adapters/http/node-http.ts';
-import { httpSuite } from '../../src/testing-kit/http-suite.ts';
+import { httpSuite } from '../../src/conformance/http-suite.ts';
 import { type BadPeer, startBadPeer } from './bad-peer.ts';
 
 let peer: BadPeer;

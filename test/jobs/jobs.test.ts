@@ -1,7 +1,7 @@
 /** Jobs: they cancel, retry or delete the executions of a filter, in steps that any process continues. */
 
 import { afterEach, describe, expect, it } from 'vitest';
-import { changeStorage } from '../../src/testing-kit/engine-suite/change-storage.ts';
+import { changeStorage } from '../../src/testing-kit/processes/change-storage.ts';
 import { hostTurn, manualClock } from '../../src/testing-kit/manual-clock.ts';
 import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
 import { createOrchestrator, type Job, type JobOptions, type OrchestratorOptions } from '../../src/index.ts';

@@ -1,7 +1,7 @@
 /** The sender over the `send_email` binding, with a binding that checks what the platform's documentation says. */
 
 import { describe, expect, it } from 'vitest';
-import { mailSuite, type ReceivedMail } from '../../src/entries/testing.ts';
+import { mailSuite, type ReceivedMail } from '../../src/entries/conformance.ts';
 import { platformMail } from '../../src/entries/workers.ts';
 import { failureOf, mailOf, sendOptions } from './smtp-peer.ts';
 

@@ -2,7 +2,7 @@
 
 import { describe, it } from 'vitest';
 import { smtpMail } from '../../src/entries/smtp.ts';
-import { mailSuite } from '../../src/entries/testing.ts';
+import { mailSuite } from '../../src/entries/conformance.ts';
 import { scriptedServer } from './scripted-server.ts';
 import { smtpPeer } from './smtp-peer.ts';
 

@@ -6,7 +6,7 @@ import { addressParser } from 'postal-mime';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { MailAddress } from '../../src/engine/ports/mail.ts';
 import { thirdpartyMail } from '../../src/index.ts';
-import { mailSuite, type ReceivedMail } from '../../src/entries/testing.ts';
+import { mailSuite, type ReceivedMail } from '../../src/entries/conformance.ts';
 import { failureOf, mailOf, sendOptions } from './smtp-peer.ts';
 
 const KEY = 're_secret_key';

@@ -6,7 +6,7 @@ import { nodeHttp } from '../../src/entries/node.ts';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
-import { changeStorage } from '../../src/testing-kit/engine-suite/change-storage.ts';
+import { changeStorage } from '../../src/testing-kit/processes/change-storage.ts';
 import { manualClock } from '../../src/testing-kit/manual-clock.ts';
 import { notifying, setUp, URL } from './setup.ts';
 

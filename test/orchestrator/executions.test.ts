@@ -1,6 +1,6 @@
 /** Executions: ids and records, listings in pages, single agents, checks of inputs and outputs, options. */
 
-import { changeStorage } from '../../src/testing-kit/engine-suite/change-storage.ts';
+import { changeStorage } from '../../src/testing-kit/processes/change-storage.ts';
 import { describe, expect, it } from 'vitest';
 import * as z from 'zod';
 import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';

@@ -1,6 +1,6 @@
 /** The lease of a worker: how long it is valid, when the worker asks the storage before it continues, and the possible answers. */
 
-import { changeStorage } from '../../src/testing-kit/engine-suite/change-storage.ts';
+import { changeStorage } from '../../src/testing-kit/processes/change-storage.ts';
 import { describe, expect, it } from 'vitest';
 import { createWorker } from '../../src/adapters/embedded-engine/worker.ts';
 import { createStorageRetry } from '../../src/engine/running/storage-retry.ts';

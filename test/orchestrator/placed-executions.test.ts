@@ -3,7 +3,7 @@
 import { describe, expect, it } from 'vitest';
 import type { ExecutionEngine } from '../../src/engine/ports/execution-engine.ts';
 import { createOrchestrator, embeddedEngine, memoryStorage } from '../../src/index.ts';
-import { changeStorage } from '../../src/testing-kit/engine-suite/change-storage.ts';
+import { changeStorage } from '../../src/testing-kit/processes/change-storage.ts';
 
 const ENSEMBLES = [
   { name: 'parent', flow: [{ ensemble: 'child' }] },

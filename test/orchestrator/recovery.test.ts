@@ -1,6 +1,6 @@
 /** Checks for dead workers run independently of the work loop, one at a time, and again when the storage asks for it. */
 
-import { changeStorage } from '../../src/testing-kit/engine-suite/change-storage.ts';
+import { changeStorage } from '../../src/testing-kit/processes/change-storage.ts';
 import { describe, expect, it } from 'vitest';
 import { embeddedEngine } from '../../src/adapters/embedded-engine/embedded-engine.ts';
 import type { EmbeddedEngineOptions } from '../../src/adapters/embedded-engine/engine-options.ts';

@@ -1,6 +1,6 @@
 /** An execution that its storage can't read or write: it is retried less and less often, logged once, and delays no other execution. */
 
-import { changeStorage, type StorageChanges } from '../../src/testing-kit/engine-suite/change-storage.ts';
+import { changeStorage, type StorageChanges } from '../../src/testing-kit/processes/change-storage.ts';
 import type { ClaimedExecution } from '../../src/engine/model/stored-execution.ts';
 import { describe, expect, it } from 'vitest';
 import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';

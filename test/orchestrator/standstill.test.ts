@@ -1,6 +1,6 @@
 /** A process that was stopped for longer than its lease begins no further step of an execution that another process may have resumed. */
 
-import { changeStorage } from '../../src/testing-kit/engine-suite/change-storage.ts';
+import { changeStorage } from '../../src/testing-kit/processes/change-storage.ts';
 import { describe, expect, it } from 'vitest';
 import { embeddedEngine } from '../../src/adapters/embedded-engine/embedded-engine.ts';
 import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';

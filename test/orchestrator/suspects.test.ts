@@ -5,10 +5,10 @@ import { embeddedEngine } from '../../src/adapters/embedded-engine/embedded-engi
 import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
 import { sqliteStorage } from '../../src/adapters/storage/sqlite/sqlite-storage.ts';
 import type { ExecutionPosition } from '../../src/engine/ports/storage.ts';
-import type { Process } from '../../src/testing-kit/engine-suite/process.ts';
-import { code, echo, ensemble } from '../../src/testing-kit/engine-suite/steps.ts';
-import { openStorageWorld, type SuiteStore } from '../../src/testing-kit/engine-suite/storage-world.ts';
-import { inWorld, type World } from '../../src/testing-kit/engine-suite/world.ts';
+import type { Process } from '../../src/conformance/engine-suite/process.ts';
+import { code, echo, ensemble } from '../../src/conformance/engine-suite/steps.ts';
+import { openStorageWorld, type SuiteStore } from '../../src/conformance/engine-suite/storage-world.ts';
+import { inWorld, type World } from '../../src/conformance/engine-suite/world.ts';
 import { createOrchestrator } from '../../src/orchestrator/create-orchestrator.ts';
 import { newFile } from '../storage/sqlite-files.ts';
 

@@ -4,7 +4,7 @@
  */
 
 import { d1Database, kvNamespace, r2Bucket } from 'ensemble-orchestrator/cloudflare';
-import { dataSuite } from 'ensemble-orchestrator/testing';
+import { dataSuite } from 'ensemble-orchestrator/conformance';
 
 const T0 = Date.UTC(2026, 0, 1);
 const MIB = 1024 * 1024;

@@ -6,7 +6,7 @@
 import { DurableObject } from 'cloudflare:workers';
 import { isOrchestratorError, OrchestratorError } from 'ensemble-orchestrator';
 import { createParts } from 'ensemble-orchestrator/adapter';
-import { dataSuite, engineSuite, storageSuite, tokenSuite } from 'ensemble-orchestrator/testing';
+import { dataSuite, engineSuite, storageSuite, tokenSuite } from 'ensemble-orchestrator/conformance';
 import { durableObjectStorage } from 'ensemble-orchestrator/workers';
 import { limitCases } from './durable-objects-limits.mjs';
 

@@ -1,7 +1,7 @@
 /** The HTTP suite, and peers that misbehave, with the HTTP client of a runtime. The peer is a server on loopback. */
 
 import { isOrchestratorError } from 'ensemble-orchestrator';
-import { httpSuite } from 'ensemble-orchestrator/testing';
+import { httpSuite } from 'ensemble-orchestrator/conformance';
 
 const TIMES = 20;
 const TIMEOUT_MS = 150;

@@ -4,7 +4,7 @@
  */
 
 import { sqliteDatabase } from 'ensemble-orchestrator/sqlite';
-import { dataSuite } from 'ensemble-orchestrator/testing';
+import { dataSuite } from 'ensemble-orchestrator/conformance';
 
 const cases = [];
 const test = { describe: (_title, body) => body(), it: (title, body) => cases.push({ title, body }) };

@@ -1,7 +1,7 @@
 /** Schedules that several processes serve on one storage, and storages that fail: each tick starts once, and none is lost. */
 
 import { callPart, createParts } from '../../src/engine/ports/storage-methods.ts';
-import { changeStorage } from '../../src/testing-kit/engine-suite/change-storage.ts';
+import { changeStorage } from '../../src/testing-kit/processes/change-storage.ts';
 import { PGlite } from '@electric-sql/pglite';
 import { describe, expect, it } from 'vitest';
 import { postgresStorage } from '../../src/adapters/storage/postgres/postgres-storage.ts';

@@ -3,7 +3,7 @@
 import { describe, it } from 'vitest';
 import { memoryKv, memoryObjects } from '../../src/adapters/storage/memory/data.ts';
 import { sqliteStorage } from '../../src/adapters/storage/sqlite/sqlite-storage.ts';
-import { dataSuite } from '../../src/testing-kit/data-suite.ts';
+import { dataSuite } from '../../src/conformance/data-suite.ts';
 import { newFile } from './sqlite-files.ts';
 
 dataSuite({ name: 'memoryKv', create: () => ({ kv: memoryKv() }), kinds: ['kv'], test: { describe, it } });

@@ -7,7 +7,7 @@ import type { SqlConnection } from '../../src/adapters/storage/sqlite/drivers/dr
 import { loadDriver } from '../../src/adapters/storage/sqlite/drivers/load-driver.ts';
 import { dueWhenCancelled, dueWhenReleased, dueWhenSignalled, isDueAsReleased } from '../../src/engine/model/due.ts';
 import type { Release } from '../../src/engine/model/stored-execution.ts';
-import { signal } from '../../src/testing-kit/storage-suite/context.ts';
+import { signal } from '../../src/conformance/storage-suite/context.ts';
 import { createDatabase, findServer, type TestDatabase } from './postgres-server.ts';
 
 const STATUSES = ['queued', 'running', 'waiting'] as const;

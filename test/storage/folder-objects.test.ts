@@ -19,7 +19,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { pathOf, toEntry } from '../../src/adapters/storage/folder/file-names.ts';
 import { memoryObjects } from '../../src/adapters/storage/memory/data.ts';
 import { folderObjects } from '../../src/entries/node.ts';
-import { dataSuite } from '../../src/testing-kit/data-suite.ts';
+import { dataSuite } from '../../src/conformance/data-suite.ts';
 import { buildChildren, startChild } from './sqlite-children.ts';
 
 const base = mkdtempSync(join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'ensemble-folder-'));

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { callPart, createParts, type Storage } from '../../src/entries/adapter.ts';
-import { dataSuite, engineSuite, storageSuite, tokenSuite } from '../../src/entries/testing.ts';
+import { dataSuite, engineSuite, storageSuite, tokenSuite } from '../../src/entries/conformance.ts';
 import { readBlocks, ROOT } from '../docs/code-blocks.ts';
 import { flowShare } from '../engine-suite/share.ts';
 

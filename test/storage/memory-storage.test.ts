@@ -1,7 +1,7 @@
 /** The memory storage: the published suite, its limits, and the order in which executions are due. */
 
 import { createDueQueue } from '../../src/adapters/storage/memory/due-queue.ts';
-import { changeStorage } from '../../src/testing-kit/engine-suite/change-storage.ts';
+import { changeStorage } from '../../src/testing-kit/processes/change-storage.ts';
 import { describe, expect, it } from 'vitest';
 import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
 import type { Storage } from '../../src/engine/ports/storage.ts';
@@ -21,8 +21,8 @@ import {
   step,
   T0,
   WORKER,
-} from '../../src/testing-kit/storage-suite/context.ts';
-import { storageSuite } from '../../src/testing-kit/storage-suite.ts';
+} from '../../src/conformance/storage-suite/context.ts';
+import { storageSuite } from '../../src/conformance/storage-suite.ts';
 import { laterStorage } from './later-storage.ts';
 import { scaled } from '../slowdown.ts';
 import { calledMethods } from './called-methods.ts';

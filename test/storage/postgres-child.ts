@@ -10,7 +10,7 @@ import pg from 'pg';
 import postgres from 'postgres';
 import { postgresStorage } from '../../src/adapters/storage/postgres/postgres-storage.ts';
 import { messageOf } from '../../src/engine/base/errors.ts';
-import { accept, entry, execution, step, WORKER } from '../../src/testing-kit/storage-suite/context.ts';
+import { accept, entry, execution, step, WORKER } from '../../src/conformance/storage-suite/context.ts';
 
 const [, , driver, connectionString = '', number = '0', leaseMs = '10000'] = process.argv;
 const storage = postgresStorage(

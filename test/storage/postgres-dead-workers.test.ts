@@ -22,7 +22,7 @@ import {
   register,
   T0,
   WORKER,
-} from '../../src/testing-kit/storage-suite/context.ts';
+} from '../../src/conformance/storage-suite/context.ts';
 import { createDatabase, findServer, type TestDatabase, until } from './postgres-server.ts';
 import { scaled } from '../slowdown.ts';
 

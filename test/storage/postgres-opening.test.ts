@@ -8,7 +8,7 @@ import { MIGRATIONS, migrate } from '../../src/adapters/storage/postgres/tables/
 import { FIRST_VERSION, newestVersion } from '../../src/adapters/storage/sql/schema.ts';
 import { readPostgresOptions } from '../../src/adapters/storage/postgres/options.ts';
 import { postgresStorage } from '../../src/adapters/storage/postgres/postgres-storage.ts';
-import { accept, enqueue, execution, executionId, register, T0 } from '../../src/testing-kit/storage-suite/context.ts';
+import { accept, enqueue, execution, executionId, register, T0 } from '../../src/conformance/storage-suite/context.ts';
 import { createDatabase, findServer, type TestDatabase, until } from './postgres-server.ts';
 
 const hasServer = await findServer();

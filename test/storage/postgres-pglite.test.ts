@@ -3,7 +3,7 @@
 import { PGlite } from '@electric-sql/pglite';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { postgresStorage } from '../../src/adapters/storage/postgres/postgres-storage.ts';
-import { storageSuite } from '../../src/testing-kit/storage-suite.ts';
+import { storageSuite } from '../../src/conformance/storage-suite.ts';
 
 // PGlite takes seconds to start, so all tests share one instance, and each has its own namespace.
 let pglite: PGlite;

@@ -26,7 +26,7 @@ import {
   step,
   T0,
   WORKER,
-} from '../../src/testing-kit/storage-suite/context.ts';
+} from '../../src/conformance/storage-suite/context.ts';
 import { createDatabase, findServer, type TestDatabase } from './postgres-server.ts';
 
 const hasServer = await findServer();

@@ -17,7 +17,7 @@ import {
   step,
   T0,
   WORKER,
-} from '../../src/testing-kit/storage-suite/context.ts';
+} from '../../src/conformance/storage-suite/context.ts';
 import { buildChildren, startChild } from './postgres-children.ts';
 import { createDatabase, findServer, type TestDatabase, until } from './postgres-server.ts';
 import { scaled } from '../slowdown.ts';

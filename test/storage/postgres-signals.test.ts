@@ -19,7 +19,7 @@ import {
   signal,
   T0,
   WORKER,
-} from '../../src/testing-kit/storage-suite/context.ts';
+} from '../../src/conformance/storage-suite/context.ts';
 import { createDatabase, findServer, type TestDatabase } from './postgres-server.ts';
 
 const hasServer = await findServer();

@@ -4,7 +4,7 @@ import type pg from 'pg';
 import type postgres from 'postgres';
 import { afterAll, beforeAll, describe, it } from 'vitest';
 import { postgresStorage } from '../../src/adapters/storage/postgres/postgres-storage.ts';
-import { storageSuite } from '../../src/testing-kit/storage-suite.ts';
+import { storageSuite } from '../../src/conformance/storage-suite.ts';
 import { createDatabase, findServer, type TestDatabase } from './postgres-server.ts';
 
 const hasServer = await findServer();

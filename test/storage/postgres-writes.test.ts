@@ -13,7 +13,7 @@ import {
   retrying,
   starting,
   step,
-} from '../../src/testing-kit/storage-suite/context.ts';
+} from '../../src/conformance/storage-suite/context.ts';
 import type { CommitEntry } from '../../src/engine/model/stored-execution.ts';
 
 const places = (batch: readonly CommitEntry[]) => planWrites(batch).map((write) => write.places);

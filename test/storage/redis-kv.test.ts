@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { Redis } from 'ioredis';
 import { afterAll, describe, expect, it } from 'vitest';
 import { redisKv } from '../../src/entries/redis.ts';
-import { dataSuite } from '../../src/testing-kit/data-suite.ts';
+import { dataSuite } from '../../src/conformance/data-suite.ts';
 import { cleanUp, findRedis, newPrefix, SERVER } from './redis-server.ts';
 
 const found = await findRedis();

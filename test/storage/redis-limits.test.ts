@@ -3,7 +3,7 @@
 import { Redis } from 'ioredis';
 import { afterAll, describe, expect, it } from 'vitest';
 import { redisLimits } from '../../src/entries/redis.ts';
-import { limitStoreSuite } from '../../src/testing-kit/limit-store-suite.ts';
+import { limitStoreSuite } from '../../src/conformance/limit-store-suite.ts';
 import { cleanUp, findRedis, newPrefix, SERVER } from './redis-server.ts';
 
 const found = await findRedis();

@@ -9,7 +9,7 @@ import type { HttpRequest } from '../../src/index.ts';
 import { fetchHttp } from '../../src/index.ts';
 import { nodeHttp } from '../../src/entries/node.ts';
 import { type S3ObjectsOptions, s3Objects } from '../../src/entries/s3.ts';
-import { dataSuite } from '../../src/testing-kit/data-suite.ts';
+import { dataSuite } from '../../src/conformance/data-suite.ts';
 import { BUCKET, KEYS, startS3 } from './s3-server.ts';
 
 const server = await startS3();

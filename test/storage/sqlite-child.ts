@@ -23,7 +23,7 @@ import {
   starting,
   step,
   WORKER,
-} from '../../src/testing-kit/storage-suite/context.ts';
+} from '../../src/conformance/storage-suite/context.ts';
 
 const [, , mode, path = '', round = '0'] = process.argv;
 const storage = sqliteStorage({ path });

@@ -26,7 +26,7 @@ import {
   stepKeys,
   T0,
   WORKER,
-} from '../../src/testing-kit/storage-suite/context.ts';
+} from '../../src/conformance/storage-suite/context.ts';
 import { newFile } from './sqlite-files.ts';
 
 /** The first word of each statement that runs, and whether it reads. */

@@ -8,7 +8,7 @@
 import { writeSync } from 'node:fs';
 import { sqliteStorage } from '../../src/adapters/storage/sqlite/sqlite-storage.ts';
 import { isOrchestratorError } from '../../src/engine/base/errors.ts';
-import { end, entry, executionId, LEASE, step, T0, WORKER } from '../../src/testing-kit/storage-suite/context.ts';
+import { end, entry, executionId, LEASE, step, T0, WORKER } from '../../src/conformance/storage-suite/context.ts';
 import { calledMethods } from './called-methods.ts';
 import { TOKEN } from './stored-token.ts';
 

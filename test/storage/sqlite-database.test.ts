@@ -5,7 +5,7 @@ import Libsql from 'libsql';
 import { describe, expect, it } from 'vitest';
 import { sqliteDatabase, sqliteStorage } from '../../src/entries/sqlite.ts';
 import type { SqlStatement } from '../../src/engine/ports/data.ts';
-import { sqlSuite } from '../../src/testing-kit/sql-suite.ts';
+import { sqlSuite } from '../../src/conformance/sql-suite.ts';
 import { newFile } from './sqlite-files.ts';
 
 let file: string;

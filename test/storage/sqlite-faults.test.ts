@@ -26,7 +26,7 @@ import {
   step,
   T0,
   WORKER,
-} from '../../src/testing-kit/storage-suite/context.ts';
+} from '../../src/conformance/storage-suite/context.ts';
 import { newFile, withFile } from './sqlite-files.ts';
 import { TOKEN } from './stored-token.ts';
 

@@ -20,7 +20,7 @@ import {
   step,
   T0,
   WORKER,
-} from '../../src/testing-kit/storage-suite/context.ts';
+} from '../../src/conformance/storage-suite/context.ts';
 import { newFile, withFile } from './sqlite-files.ts';
 import { scaled } from '../slowdown.ts';
 

@@ -2,7 +2,7 @@
 
 import { describe, it } from 'vitest';
 import { sqliteStorage } from '../../src/adapters/storage/sqlite/sqlite-storage.ts';
-import { storageSuite } from '../../src/testing-kit/storage-suite.ts';
+import { storageSuite } from '../../src/conformance/storage-suite.ts';
 import { newFile } from './sqlite-files.ts';
 
 // Several workers may use one handle. Workers of several handles exclude each other: sqlite-workers.test.ts.

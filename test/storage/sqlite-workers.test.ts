@@ -21,7 +21,7 @@ import {
   step,
   T0,
   WORKER,
-} from '../../src/testing-kit/storage-suite/context.ts';
+} from '../../src/conformance/storage-suite/context.ts';
 import { buildChildren, finish, firstLine, kill, startChild } from './sqlite-children.ts';
 import { newFile, withFile } from './sqlite-files.ts';
 import { TOKEN } from './stored-token.ts';

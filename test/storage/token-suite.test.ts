@@ -3,7 +3,7 @@
 import { describe, it } from 'vitest';
 import { memoryTokens } from '../../src/adapters/storage/memory/tokens.ts';
 import { sqliteStorage } from '../../src/adapters/storage/sqlite/sqlite-storage.ts';
-import { tokenSuite } from '../../src/testing-kit/token-suite.ts';
+import { tokenSuite } from '../../src/conformance/token-suite.ts';
 import { newFile } from './sqlite-files.ts';
 
 tokenSuite({ name: 'memoryTokens', create: () => ({ tokens: memoryTokens() }), test: { describe, it } });

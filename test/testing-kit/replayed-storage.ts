@@ -4,7 +4,7 @@ import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.
 import type { MaybePromise } from '../../src/engine/ports/operation.ts';
 import type { Storage } from '../../src/engine/ports/storage.ts';
 import { callPart, createParts } from '../../src/engine/ports/storage-methods.ts';
-import { changeStorage, type StorageChanges } from '../../src/testing-kit/engine-suite/change-storage.ts';
+import { changeStorage, type StorageChanges } from '../../src/testing-kit/processes/change-storage.ts';
 
 /** A call of a method, such as `kv.put`, or of `commit`. */
 export interface Call {

@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
-import { dataSuite, httpSuite, type SuiteRunner, storageSuite, tokenSuite } from '../../src/entries/testing.ts';
+import { dataSuite, httpSuite, type SuiteRunner, storageSuite, tokenSuite } from '../../src/entries/conformance.ts';
 
 const PARTS = [
   ...(['workers', 'executions', 'signals', 'state', 'schedules'] as const),

@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
-import { code, echo } from '../../src/testing-kit/engine-suite/steps.ts';
+import { code, echo } from '../../src/conformance/engine-suite/steps.ts';
 import { PLACES, type Timed, timed } from './timed-place.ts';
 
 const SECOND = 1000;

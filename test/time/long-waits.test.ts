@@ -3,7 +3,7 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { systemClock } from '../../src/adapters/clock/system-clock.ts';
 import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
-import { code, echo } from '../../src/testing-kit/engine-suite/steps.ts';
+import { code, echo } from '../../src/conformance/engine-suite/steps.ts';
 import { OrchestratorError } from '../../src/engine/base/errors.ts';
 import { createOrchestrator } from '../../src/orchestrator/create-orchestrator.ts';
 import { PLACES, timed } from './timed-place.ts';

@@ -1,7 +1,7 @@
 /** Retries begin at the instant of their backoff, to the millisecond, with every storage. */
 
 import { describe, expect, it } from 'vitest';
-import { code, echo, ensemble } from '../../src/testing-kit/engine-suite/steps.ts';
+import { code, echo, ensemble } from '../../src/conformance/engine-suite/steps.ts';
 import { PLACES, timed } from './timed-place.ts';
 
 const CAP = 60_000;

@@ -6,7 +6,7 @@ import { sqliteStorage } from '../../src/adapters/storage/sqlite/sqlite-storage.
 import type { Storage } from '../../src/engine/ports/storage.ts';
 import { createOrchestrator } from '../../src/orchestrator/create-orchestrator.ts';
 import { steadyClock } from '../../src/orchestrator/steady-clock.ts';
-import { code, echo } from '../../src/testing-kit/engine-suite/steps.ts';
+import { code, echo } from '../../src/conformance/engine-suite/steps.ts';
 import { hostTurn, manualClock, type ManualClock } from '../../src/testing-kit/manual-clock.ts';
 import { stubHttp } from '../../src/testing-kit/stub-http.ts';
 import { PLACES } from './timed-place.ts';

@@ -5,7 +5,7 @@ import { embeddedEngine } from '../../src/adapters/embedded-engine/embedded-engi
 import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
 import { createWebhookHandler } from '../../src/http-handlers/create-webhook-handler.ts';
 import { createOrchestrator } from '../../src/orchestrator/create-orchestrator.ts';
-import { changeStorage } from '../../src/testing-kit/engine-suite/change-storage.ts';
+import { changeStorage } from '../../src/testing-kit/processes/change-storage.ts';
 import { hostTurn } from '../../src/testing-kit/manual-clock.ts';
 import { echo, openWebhooks } from './world.ts';
 

@@ -22,7 +22,7 @@ export interface MailSuiteOptions {
  * @example
  * ```ts
  * import { memoryMail } from 'ensemble-orchestrator';
- * import { mailSuite } from 'ensemble-orchestrator/testing';
+ * import { mailSuite } from 'ensemble-orchestrator/conformance';
  *
  * const titles: string[] = [];
  * const test = { describe: (_name: string, body: () => void) => body(), it: (title: string) => void titles.push(title) };

@@ -13,7 +13,7 @@ import { isPart } from '../../engine/model/step-kind.ts';
 import { same } from '../storage-suite/context.ts';
 import type { WorldReader } from './engine-world.ts';
 import type { History } from './history.ts';
-import type { Fault } from './process-control.ts';
+import type { Fault } from '../../testing-kit/processes/process-control.ts';
 import { compareReports, type Listener, listen, readStored } from './reported-events.ts';
 import type { ProcessOptions } from './process.ts';
 import type { Subject } from './subject.ts';

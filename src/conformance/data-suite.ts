@@ -38,7 +38,7 @@ export interface DataSuiteOptions {
  * @example
  * ```ts no-run
  * import { memoryStorage } from 'ensemble-orchestrator';
- * import { dataSuite } from 'ensemble-orchestrator/testing';
+ * import { dataSuite } from 'ensemble-orchestrator/conformance';
  * import { describe, it } from 'vitest';
  *
  * dataSuite({ name: 'memoryStorage', create: () => memoryStorage(), test: { describe, it } });

@@ -11,10 +11,28 @@
 import type { CommitEntry } from '../../engine/model/stored-execution.ts';
 import type { Clock } from '../../engine/ports/clock.ts';
 import type { MaybePromise } from '../../engine/ports/operation.ts';
-import type { CommitResult } from '../../engine/ports/storage.ts';
+import type { CommitResult, Storage } from '../../engine/ports/storage.ts';
 import { sleepByTimer } from '../../adapters/clock/sleep-by-timer.ts';
 import { hostTurn } from '../manual-clock.ts';
-import type { SimulatedProcess } from './engine-world.ts';
+import { mapMembers } from '../map-members.ts';
+
+/**
+ * A simulated process. Everything that the engine does outside of the process goes through `commit`, `call` and `notify`, and all of
+ * its timers through `clock`. A process that has died receives no answer, no notification and no timer any more.
+ */
+export interface SimulatedProcess {
+  /** The clock of the world, as this process sees it. */
+  readonly clock: Clock;
+  /** Stores entries of executions. The suite ends processes before and after each of these calls. */
+  commit(
+    batch: readonly CommitEntry[],
+    store: () => MaybePromise<readonly CommitResult[]>,
+  ): MaybePromise<readonly CommitResult[]>;
+  /** Makes any other call. @param name - what is called, such as `executions.claim` */
+  call<T>(name: string, run: () => MaybePromise<T>): MaybePromise<T>;
+  /** Delivers what comes from outside of the process. */
+  notify(deliver: () => void): void;
+}
 
 /**
  * What happens at the n-th call of the process, before or after it is applied. A process that is killed before a call runs for two
@@ -205,4 +223,23 @@ export function controlProcess({ clock, fault, onCommit, onKill }: ProcessContro
         return late as typeof answer;
       },
   };
+}
+
+/** A storage whose calls belong to a process. */
+export function ofProcess(process: SimulatedProcess, storage: Storage): Storage {
+  const wrap = <P extends object>(port: P, path: string): P =>
+    mapMembers(port, (value, key) => {
+      if (typeof value !== 'function') {
+        const isPart = typeof value === 'object' && value !== null && key !== 'capabilities';
+        return isPart ? wrap(value, `${path}${String(key)}.`) : value;
+      }
+      const apply = (...args: unknown[]) => Reflect.apply(value, port, args);
+      const name = path + String(key);
+      if (name === 'watch') return (listener: () => void) => apply(() => process.notify(listener));
+      if (name === 'commit') {
+        return (...args: Parameters<Storage['commit']>) => process.commit(args[1], () => apply(...args));
+      }
+      return (...args: unknown[]) => process.call(name, () => apply(...args));
+    });
+  return wrap(storage, '');
 }

@@ -2,7 +2,7 @@
 
 import type { History } from './history.ts';
 import type { EngineProcessOptions, EngineProcess } from './engine-world.ts';
-import type { Fault, ProcessControl } from './process-control.ts';
+import type { Fault, ProcessControl } from '../../testing-kit/processes/process-control.ts';
 import { partsOperation } from './parts-operation.ts';
 import { labelOf, suiteScripts } from './scripts.ts';
 import type { CreateSubject, Subject, SuiteScript } from './subject.ts';

@@ -26,7 +26,7 @@ export interface LimitStoreSuiteOptions {
  * @example
  * ```ts no-run
  * import { memoryStorage } from 'ensemble-orchestrator';
- * import { limitStoreSuite } from 'ensemble-orchestrator/testing';
+ * import { limitStoreSuite } from 'ensemble-orchestrator/conformance';
  * import { describe, it } from 'vitest';
  *
  * limitStoreSuite({ name: 'memoryStorage', create: () => memoryStorage(), test: { describe, it } });

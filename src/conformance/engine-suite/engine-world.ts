@@ -1,11 +1,10 @@
 /** What an engine brings to the engine suite: its data, its clock, and processes that can die whenever it does something outside of them. */
 
-import type { CommitEntry } from '../../engine/model/stored-execution.ts';
-import type { Clock } from '../../engine/ports/clock.ts';
 import type { ExecutionEngine } from '../../engine/ports/execution-engine.ts';
 import type { MaybePromise } from '../../engine/ports/operation.ts';
-import type { CommitResult, ExecutionReader, SignalStore, StateStore, Storage } from '../../engine/ports/storage.ts';
-import type { ManualClock } from '../manual-clock.ts';
+import type { ExecutionReader, SignalStore, StateStore, Storage } from '../../engine/ports/storage.ts';
+import type { ManualClock } from '../../testing-kit/manual-clock.ts';
+import type { SimulatedProcess } from '../../testing-kit/processes/process-control.ts';
 
 /** Reads what an engine has stored, and stores signals, outside of every process. A `Storage` is one. */
 export interface WorldReader {
@@ -22,24 +21,6 @@ export interface EngineProcessOptions {
   readonly queueLimit?: number | undefined;
   /** Days pass in the test: the engine may take hours to notice that a process has died. */
   readonly longIntervals?: boolean | undefined;
-}
-
-/**
- * A simulated process. Everything that the engine does outside of the process goes through `commit`, `call` and `notify`, and all of
- * its timers through `clock`. A process that has died receives no answer, no notification and no timer any more.
- */
-export interface SimulatedProcess {
-  /** The clock of the world, as this process sees it. */
-  readonly clock: Clock;
-  /** Stores entries of executions. The suite ends processes before and after each of these calls. */
-  commit(
-    batch: readonly CommitEntry[],
-    store: () => MaybePromise<readonly CommitResult[]>,
-  ): MaybePromise<readonly CommitResult[]>;
-  /** Makes any other call. @param name - what is called, such as `executions.claim` */
-  call<T>(name: string, run: () => MaybePromise<T>): MaybePromise<T>;
-  /** Delivers what comes from outside of the process. */
-  notify(deliver: () => void): void;
 }
 
 /** The engine of one process. */

@@ -141,7 +141,7 @@ const GROUPS: { readonly [Part in keyof StorageParts | 'commits' | 'handles']: G
  * @example
  * ```ts no-run
  * import { memoryStorage } from 'ensemble-orchestrator';
- * import { storageSuite } from 'ensemble-orchestrator/testing';
+ * import { storageSuite } from 'ensemble-orchestrator/conformance';
  * import { describe, it } from 'vitest';
  *
  * storageSuite({ name: 'memoryStorage', create: () => memoryStorage(), workers: 'many', test: { describe, it } });

@@ -1,7 +1,7 @@
 /** The engine suite's cases of damaged data and failing storage calls: one execution fails, the others are not affected. */
 
 import { callPart } from '../../engine/ports/storage-methods.ts';
-import { changeStorage } from './change-storage.ts';
+import { changeStorage } from '../../testing-kit/processes/change-storage.ts';
 import { OrchestratorError } from '../../engine/base/errors.ts';
 import type { NewExecution } from '../../engine/model/stored-execution.ts';
 import type { Storage } from '../../engine/ports/storage.ts';

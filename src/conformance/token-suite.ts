@@ -35,7 +35,7 @@ const T0 = Date.UTC(2026, 0, 1);
  * @example
  * ```ts no-run
  * import { memoryStorage } from 'ensemble-orchestrator';
- * import { tokenSuite } from 'ensemble-orchestrator/testing';
+ * import { tokenSuite } from 'ensemble-orchestrator/conformance';
  * import { describe, it } from 'vitest';
  *
  * tokenSuite({ name: 'memoryStorage', create: () => memoryStorage(), test: { describe, it } });

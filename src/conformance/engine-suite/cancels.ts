@@ -3,7 +3,7 @@
 import { isFinal } from '../../engine/model/execution.ts';
 import { same } from '../storage-suite/context.ts';
 import { atEachCall, becomes, check, type Declare, resultOf, labels, refused, watched } from './context.ts';
-import type { Fault } from './process-control.ts';
+import type { Fault } from '../../testing-kit/processes/process-control.ts';
 import type { ProcessOptions } from './process.ts';
 import { code, echo, ensemble, flaky } from './steps.ts';
 import type { World } from './world.ts';

@@ -62,7 +62,7 @@ export interface HttpSuiteOptions {
  * ```ts no-run
  * import { describe, it } from 'vitest';
  * import type { HttpClient } from 'ensemble-orchestrator';
- * import { httpSuite } from 'ensemble-orchestrator/testing';
+ * import { httpSuite } from 'ensemble-orchestrator/conformance';
  *
  * declare const myHttp: (options: { allow: readonly string[] }) => HttpClient;
  * declare const peer: { baseUrl: string };

@@ -4,9 +4,9 @@ import type { ExecutionEngine } from '../../engine/ports/execution-engine.ts';
 import type { MaybePromise } from '../../engine/ports/operation.ts';
 import type { Storage } from '../../engine/ports/storage.ts';
 import type { EmbeddedEngineOptions } from '../../adapters/embedded-engine/engine-options.ts';
-import { manualClock } from '../manual-clock.ts';
-import { mapMembers } from '../map-members.ts';
-import type { EngineProcessOptions, EngineWorld, SimulatedProcess } from './engine-world.ts';
+import { manualClock } from '../../testing-kit/manual-clock.ts';
+import { ofProcess } from '../../testing-kit/processes/process-control.ts';
+import type { EngineProcessOptions, EngineWorld } from './engine-world.ts';
 import type { World } from './world.ts';
 
 /** The store that the processes of one test share. */
@@ -60,23 +60,4 @@ export async function openStorageWorld({
       await store.end?.();
     },
   };
-}
-
-/** A storage whose calls belong to a process. */
-export function ofProcess(process: SimulatedProcess, storage: Storage): Storage {
-  const wrap = <P extends object>(port: P, path: string): P =>
-    mapMembers(port, (value, key) => {
-      if (typeof value !== 'function') {
-        const isPart = typeof value === 'object' && value !== null && key !== 'capabilities';
-        return isPart ? wrap(value, `${path}${String(key)}.`) : value;
-      }
-      const apply = (...args: unknown[]) => Reflect.apply(value, port, args);
-      const name = path + String(key);
-      if (name === 'watch') return (listener: () => void) => apply(() => process.notify(listener));
-      if (name === 'commit') {
-        return (...args: Parameters<Storage['commit']>) => process.commit(args[1], () => apply(...args));
-      }
-      return (...args: unknown[]) => process.call(name, () => apply(...args));
-    });
-  return wrap(storage, '');
 }
