@@ -33,15 +33,7 @@ export function readExecutionId(given: string | undefined, parameter: string): s
   throw new OrchestratorError('INVALID_REQUEST', `\`${parameter}\` must be the id of an execution`);
 }
 
-/** @throws NOT_FOUND with the message that every unknown id gets; a name has a message of its own */
-export async function known<T>(found: Promise<T>, what: Thing = 'execution'): Promise<T> {
-  try {
-    return await found;
-  } catch (thrown) {
-    throw asUnknown(thrown, what);
-  }
-}
-
+/** What a caller gets for an error of `run`: every unknown id has the same message; a name has a message of its own. */
 export function asUnknown(thrown: unknown, what: Thing): unknown {
   return what in IDS && isOrchestratorError(thrown, 'NOT_FOUND') ? noSuch(what) : thrown;
 }

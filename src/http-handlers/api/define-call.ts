@@ -12,6 +12,7 @@ import { asUnknown, readThing, type Thing } from '../read-id.ts';
 import { PATCH_TYPES, readJson } from '../read-json.ts';
 import { type QueryReader, readQuery } from '../read-query.ts';
 import type { Reply } from '../reply.ts';
+import type { SHAPES } from '../openapi/shapes.ts';
 import type { Route } from '../router.ts';
 import { refuseContent } from './refuse-content.ts';
 
@@ -61,6 +62,8 @@ export interface Spec<Key extends string, Q extends Queries, F extends BodyForm,
   readonly body?: F;
   /** The body has this form, but `run` checks it. */
   readonly bodyShown?: () => z.ZodMiniType;
+  /** Fields of the body that have a shape of the document. */
+  readonly bodyShapes?: Readonly<Record<string, keyof typeof SHAPES>>;
   readonly readsIfMatch?: true;
   readonly readsKey?: true;
   /** Headers of the request, besides `If-Match` and `Idempotency-Key`. */

@@ -6,11 +6,11 @@ import { EXECUTION_STATUSES, isFinal } from '../../engine/model/execution.ts';
 import { agentAlone, NAME_PATTERN } from '../../engine/model/name.ts';
 import { isStillAllowed } from '../authenticate.ts';
 import type { HttpCall } from '../call.ts';
-import { known } from '../read-id.ts';
+import { asUnknown } from '../read-id.ts';
 import { count, executionId, flag, instant, page, text, word } from '../read-query.ts';
 import { EVENT_STREAM } from '../reply.ts';
 import { LIST_BYTES, PAGE_BYTES, VALUE_BYTES } from '../response-sizes.ts';
-import { Answer, call } from './define-call.ts';
+import { Answer, call, type Given, type Queries } from './define-call.ts';
 import { eventStream } from './event-stream.ts';
 
 const one = { scope: 'read:executions', of: 'execution', maxBytes: VALUE_BYTES } as const;
@@ -67,10 +67,7 @@ export const executionCalls = [
   }),
   call('GET /executions/:id/agents/:key', {
     ...{ id: 'getAgentRun', summary: 'An agent run with its output', ...part, replies: { 200: 'AgentResult' } },
-    run: async ({ orchestrator: { executions }, id, key }) => {
-      await known(executions.status(id));
-      return executions.agent(id, key);
-    },
+    run: async (given) => (await executionsWith(given)).agent(given.id, given.key),
   }),
   call('GET /executions/:id/steps', {
     ...{ id: 'listSteps', summary: 'Lists the steps of an execution, of every kind', ...one, maxBytes: PAGE_BYTES },
@@ -80,17 +77,11 @@ export const executionCalls = [
   }),
   call('GET /executions/:id/steps/:key', {
     ...{ id: 'getStep', summary: 'A step with its output', ...part, replies: { 200: 'Step' } },
-    run: async ({ orchestrator: { executions }, id, key }) => {
-      await known(executions.status(id));
-      return executions.step(id, key);
-    },
+    run: async (given) => (await executionsWith(given)).step(given.id, given.key),
   }),
   call('GET /executions/:id/steps/:key/input', {
     ...{ id: 'getStepInput', summary: 'What an agent got as its input', ...part, replies: { 200: 'StepInput' } },
-    run: async ({ orchestrator: { executions }, id, key }) => {
-      await known(executions.status(id));
-      return executions.stepInput(id, key);
-    },
+    run: async (given) => (await executionsWith(given)).stepInput(given.id, given.key),
   }),
   call('GET /executions/:id/running', {
     ...{ id: 'getRunning', summary: 'The agents that are at work', ...one, maxBytes: undefined },
@@ -101,10 +92,7 @@ export const executionCalls = [
     ...{ id: 'getExecutedDefinition', summary: 'The definition with which an execution began', ...part },
     scope: 'read:ensembles',
     replies: { 200: 'ExecutedDefinition' },
-    run: async ({ orchestrator: { executions }, id }) => {
-      await known(executions.status(id));
-      return executions.definition(id);
-    },
+    run: async (given) => (await executionsWith(given)).definition(given.id),
   }),
   // `Last-Event-ID`, or `?after`, continues after the event with this id.
   call('GET /executions/:id/events', {
@@ -133,6 +121,19 @@ export const executionCalls = [
     },
   }),
 ] as const;
+
+/** @throws NOT_FOUND when there is no such execution, before anything below it is read */
+async function executionsWith({
+  orchestrator: { executions },
+  id,
+}: Pick<Given<'/:id', Queries, undefined>, 'orchestrator' | 'id'>) {
+  try {
+    await executions.status(id);
+    return executions;
+  } catch (thrown) {
+    throw asUnknown(thrown, 'execution');
+  }
+}
 
 /** A response to HEAD has no body, so less is read for it. */
 function isHead({ request }: HttpCall): boolean {

@@ -102,7 +102,7 @@ function describe(route: CallRoute): Schema {
     ...(route.takesTicket && { security: [{ bearer: [] }, {}] }),
     'x-scope': route.scope,
     ...(parameters.length > 0 && { parameters }),
-    ...(hasBody(form) && { requestBody: requestBody(form) }),
+    ...(hasBody(form) && { requestBody: requestBody(form, route.spec.bodyShapes) }),
     responses: { ...successes(route), ...failures(route) },
   };
 }
@@ -124,7 +124,7 @@ function hasBody(form: BodyForm): form is Form {
   return form !== undefined && form !== 'own';
 }
 
-function requestBody(body: Form): Schema {
+function requestBody(body: Form, shapes: CallRoute['spec']['bodyShapes'] = {}): Schema {
   const content = (types: readonly string[], schema: Schema) =>
     Object.fromEntries(types.map((type) => [type, { schema }]));
   switch (body) {
@@ -154,6 +154,8 @@ function requestBody(body: Form): Schema {
     }
     default: {
       const schema = toJson(body());
+      const shaped = Object.entries(shapes).map(([field, name]) => [field, SHAPES[name]]);
+      Object.assign(schema.properties ?? {}, Object.fromEntries(shaped));
       const isRequired = ((schema.required as readonly string[] | undefined)?.length ?? 0) > 0;
       return { ...(isRequired && { required: true }), content: content([JSON_TYPE], schema) };
     }

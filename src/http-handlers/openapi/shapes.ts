@@ -221,7 +221,7 @@ const componentShapes = {
   Undeployed: object({ environment: text, undeployed: always(true) }),
 };
 
-export const PLAN = either(
+const PLAN = either(
   oneOf(PLANS),
   object({ 'requests?': whole, 'window?': whole, 'executions?': whole, 'concurrent?': whole }),
 );
