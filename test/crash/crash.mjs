@@ -15,7 +15,6 @@ import { checkHistory } from './check-history.mjs';
 import { AGENTS, COUNTED } from './flows.mjs';
 import { openHistory, readHistory } from './history.mjs';
 import { bundleLibrary } from './library.mjs';
-import { makeOlderStore } from './older-store.mjs';
 import { openStore } from './open-store.mjs';
 import { FIRST_KILLS, POINTS } from './points.mjs';
 import { inParallel, start } from './processes.mjs';
@@ -109,7 +108,6 @@ async function killOpenings(chain) {
   for (let tries = 0; chain.kills < kills && tries < kills * 4 && chain.problems.length === 0; tries++) {
     const run = newRun(chain.at, chain);
     try {
-      if (chain.point.isOlder) await run.makeOlder();
       const { signal } = await run.child({ fault: draw(chain, chain.point), phase: 'migration', count: 1 });
       if (signal === 'SIGKILL') chain.kills += 1;
       await run.child({ count: 1 });
@@ -140,7 +138,6 @@ function newRun(at, chain) {
         problems.push(`a process ended with ${end.code}\n${end.errors}`);
       return end;
     },
-    makeOlder: () => makeOlderStore(store.path, record),
     async check() {
       const storage = await openStore(store);
       try {

@@ -16,7 +16,6 @@ const QUEUED = { isQueued: true, phase: 'recovery', concurrency: 1 };
  * | `delayUs`, `statement` | how the process dies, see `createFaults`; smallest and largest value, drawn at random |
  * | `concurrency` | the concurrency of the engine |
  * | `isQueued` | a process before this one queues the executions |
- * | `isOlder` | the store has an earlier version of the schema |
  * | `stores` | the kinds of stores; default: all |
  */
 export const POINTS = [
@@ -107,7 +106,6 @@ export const POINTS = [
   ...[
     { name: 'schema, between statements', statement: [1, 16] },
     { name: 'schema, at any moment', delayUs: [0, 40_000] },
-    { name: 'schema of version 1', isOlder: true, stores: ['sqlite'], statement: [1, 10] },
   ].map((about) => ({ phase: 'migration', point: 'open', nth: [1, 1], repeats: true, ...about })),
 ];
 

@@ -1,6 +1,6 @@
 /** The dashboard with what is large, hostile or broken: 10,000 steps, values of anyone, a lost connection, a hidden tab. */
 
-import type { Browser, Page } from 'playwright-core';
+import type { Browser, Page, Request } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { scaled } from '../slowdown.ts';
 import { hasBrowser, launch, show, visit } from './browser.ts';
@@ -185,20 +185,22 @@ describe.skipIf(!hasBrowser)('the dashboard under load', () => {
     await show(page, '/executions');
     await page.getByText('Read every 5.0 s.').waitFor();
     await page.waitForLoadState('networkidle');
-    let requests = 0;
-    page.on('request', () => {
-      requests += 1;
+    let requests: Request[] = [];
+    page.on('request', (request) => {
+      requests.push(request);
     });
     await page.waitForTimeout(11_000);
-    expect(requests).toBeGreaterThanOrEqual(1);
-    expect(requests).toBeLessThanOrEqual(3);
+    expect(requests.length).toBeGreaterThanOrEqual(1);
+    // By the browser's clock: on a busy machine, the 11 s of the test may be longer.
+    const times = requests.map((request) => request.timing().startTime);
+    for (const [at, time] of times.slice(1).entries()) expect(time - (times[at] ?? 0)).toBeGreaterThan(4_900);
     await setHidden(page, true);
     await page.waitForTimeout(500);
-    requests = 0;
+    requests = [];
     await page.waitForTimeout(7_000);
-    expect(requests).toBe(0);
+    expect(requests).toEqual([]);
     await setHidden(page, false);
-    await expect.poll(() => requests).toBe(1);
+    await expect.poll(() => requests.length).toBe(1);
     await page.context().close();
   });
 });
