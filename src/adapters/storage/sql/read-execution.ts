@@ -29,16 +29,8 @@ import {
   type StepRecord,
 } from '../../../engine/model/stored-execution.ts';
 import { retryKeyOf } from '../../../engine/model/start-once.ts';
-import {
-  damaged,
-  type RowName,
-  readBoolean,
-  readJson,
-  readNumber,
-  readObject,
-  readText,
-  type StoredRow,
-} from './columns.ts';
+import { ACCEPTED, readFields, STEP } from './fields.ts';
+import { type RowName, readBoolean, readJson, readNumber, readObject, readText, type StoredRow } from './columns.ts';
 
 /** @throws INTERNAL when a column is damaged */
 export function readExecution(row: StoredRow, runs: readonly AgentResult[]): Execution {
@@ -126,19 +118,7 @@ function isNumber(row: StoredRow, column: string): boolean {
 
 /** @throws INTERNAL when a column is damaged */
 export function readStep(row: StoredRow, executionId: string): StepRecord {
-  const name = `step ${String(row.key)} of execution ${executionId}`;
-  return {
-    key: readText(row, 'key', name),
-    name: readText(row, 'name', name),
-    status: row.status as StepRecord['status'],
-    attempts: readNumber(row, 'attempts', name),
-    startedAt: readNumber(row, 'started_at', name),
-    duration: readNumber(row, 'duration', name),
-    output: readJson(row, 'output', name),
-    ...(row.error !== null && { error: readError(row, name) }),
-    ...(row.retry_at !== null && { retryAt: readNumber(row, 'retry_at', name) }),
-    ...(readBoolean(row, 'note') && { note: true }),
-  };
+  return readFields(STEP, row, `step ${String(row.key)} of execution ${executionId}`);
 }
 
 /**
@@ -169,19 +149,7 @@ function shownId({ id }: StoredRow): string {
 
 /** @throws INTERNAL when a column is damaged */
 export function readAccepted(row: StoredRow, name: RowName = nameOf(row)): NewExecution {
-  return {
-    id: readText(row, 'id', name),
-    ensemble: readText(row, 'ensemble', name),
-    version: readText(row, 'version', name),
-    trigger: readTrigger(row, name),
-    input: readJson(row, 'input', name),
-    seed: readText(row, 'seed', name),
-    createdAt: readNumber(row, 'created_at', name),
-    ...(row.deadline_at !== null && { deadlineAt: readNumber(row, 'deadline_at', name) }),
-    ...(row.retry_of !== null && { retryOf: readText(row, 'retry_of', name) }),
-    ...(row.idempotency_key !== null && { idempotencyKey: readText(row, 'idempotency_key', name) }),
-    ...(row.tags !== null && { tags: readTags(row, name) }),
-  };
+  return readFields(ACCEPTED, row, name);
 }
 
 /**
@@ -236,12 +204,6 @@ export function retriedByOf(executions: string, of: string): string {
   const key = `'${retryKeyOf('')}' || ${of}.id`;
   return `CASE WHEN ${of}.status IN ('failed', 'timed_out', 'cancelled') THEN (
     SELECT r.id FROM ${executions} r WHERE r.namespace = ${of}.namespace AND r.idempotency_key = ${key}) END AS retried_by`;
-}
-
-function readTags(row: StoredRow, name: RowName): readonly string[] {
-  const tags = readJson(row, 'tags', name);
-  if (!Array.isArray(tags) || !tags.every((tag) => typeof tag === 'string')) throw damaged(name, 'tags');
-  return tags;
 }
 
 function readTrigger(row: StoredRow, name: RowName): ExecutionTrigger {

@@ -8,6 +8,7 @@ import type {
   StepRecord,
 } from '../../../../engine/model/stored-execution.ts';
 import type { NewDelivery } from '../../../../engine/model/delivery.ts';
+import * as fields from '../../sql/fields.ts';
 import { toHandoverColumn, toOptionalJsonColumn } from '../../sql/columns.ts';
 import { NEW_DELIVERY } from '../../sql/tables/deliveries-table.ts';
 import { toTextColumn } from './columns.ts';
@@ -27,6 +28,17 @@ export type Column<Part> = readonly [name: string, type: string, value: (entryPa
 
 const toOptionalText = (text: string | undefined) => (text === undefined ? null : toTextColumn(text));
 
+/** @param large - the field whose value is the `json` of a part */
+function columnsOf<Part>(of: fields.Fields<Part>, large: keyof Part): Column<Part>[] {
+  return (Object.entries(of) as [keyof Part, fields.Field<unknown>][]).map(([key, { column, type, write }]) => [
+    column,
+    type,
+    key === large
+      ? ({ json }) => json
+      : ({ part }) => (part[key] === undefined ? null : write(part[key], toTextColumn)),
+  ]);
+}
+
 /** The execution of a part. A part of a start has no epoch, because the statement starts it. */
 export const FENCE: readonly Column<unknown>[] = [
   ['id', 'text', ({ entry }) => toTextColumn(entry.executionId)],
@@ -34,22 +46,12 @@ export const FENCE: readonly Column<unknown>[] = [
 ];
 
 export const START: readonly Column<NewExecution>[] = [
-  ['id', 'text', ({ part }) => toTextColumn(part.id)],
-  ['ensemble', 'text', ({ part }) => toTextColumn(part.ensemble)],
-  ['version', 'text', ({ part }) => toTextColumn(part.version)],
+  ...columnsOf(fields.ACCEPTED, 'input'),
   ['status', 'text', ({ entry }) => entry.release?.status ?? 'running'],
   ['epoch', 'integer', ({ entry }) => entry.epoch],
-  ['seed', 'text', ({ part }) => toTextColumn(part.seed)],
-  ['started_by', 'text', ({ part }) => toOptionalJsonColumn(part.trigger)],
-  ['created_at', 'bigint', ({ part }) => part.createdAt],
-  ['deadline_at', 'bigint', ({ part }) => part.deadlineAt ?? null],
-  ['retry_of', 'text', ({ part }) => toOptionalText(part.retryOf)],
   ['due_at', 'bigint', ({ entry }) => entry.release?.dueAt ?? null],
-  ['input', 'text', ({ json }) => json],
   ['parent_id', 'text', ({ part }) => toOptionalText(part.trigger.parentId)],
   ['root_id', 'text', ({ part }) => toOptionalText(part.trigger.rootId)],
-  ['idempotency_key', 'text', ({ part }) => toOptionalText(part.idempotencyKey)],
-  ['tags', 'text', ({ part }) => toOptionalJsonColumn(part.tags)],
   ['account', 'text', ({ entry: { charge } }) => (charge?.slots === undefined ? null : toTextColumn(charge.account))],
 ];
 
@@ -78,16 +80,8 @@ export const TAG: readonly Column<string>[] = [
 
 export const STEP: readonly Column<StepRecord>[] = [
   ...FENCE,
-  ['key', 'text', ({ part }) => toTextColumn(part.key)],
-  ['name', 'text', ({ part }) => toTextColumn(part.name)],
-  ['status', 'text', ({ part }) => part.status],
-  ['attempts', 'integer', ({ part }) => part.attempts],
-  ['started_at', 'bigint', ({ part }) => part.startedAt],
-  ['duration', 'double precision', ({ part }) => part.duration],
-  ['retry_at', 'bigint', ({ part }) => part.retryAt ?? null],
+  ...columnsOf(fields.STEP, 'output').filter(([name]) => name !== 'note'),
   ['note', 'boolean', ({ part }) => String(part.note ?? false)],
-  ['error', 'text', ({ part }) => toOptionalJsonColumn(part.error)],
-  ['output', 'text', ({ json }) => json],
 ];
 
 /** An end, or a release, which has no part. */

@@ -1,13 +1,12 @@
 /** The columns that executions and steps are read from. */
 
+import * as fields from '../../sql/fields.ts';
+import { columnsOf } from '../../sql/fields.ts';
 import { retriedByOf } from '../../sql/read-execution.ts';
 import type { Names } from './names.ts';
 
 /** An execution as it was accepted. */
-export const ACCEPTED = [
-  ...['id', 'ensemble', 'version', 'started_by', 'input', 'seed'],
-  ...['created_at', 'deadline_at', 'retry_of', 'idempotency_key', 'tags'],
-];
+export const ACCEPTED = columnsOf(fields.ACCEPTED);
 /** A whole execution. Agent runs are counted until it ends; then their number is stored. */
 export const RECORD = [
   ...ACCEPTED,
@@ -17,10 +16,7 @@ export const RECORD = [
 /** An execution's status, without values. */
 export const SUMMARY = ['id', 'ensemble', 'version', 'status', 'started_by', 'created_at', 'finished_at'];
 /** A whole step. */
-export const STEP = [
-  ...['key', 'name', 'status', 'attempts', 'started_at', 'duration'],
-  ...['retry_at', 'note', 'error', 'output'],
-];
+export const STEP = columnsOf(fields.STEP);
 
 /** A column of a record that is not a column of the table `e` alone. Undefined for any other. */
 export function computedColumn(

@@ -8,6 +8,7 @@ import type {
   Release,
   StateChange,
 } from '../../../../engine/model/stored-execution.ts';
+import { ACCEPTED, columnsOf, writeFields } from '../../sql/fields.ts';
 import { toHandoverColumn, toJsonColumn, toOptionalJsonColumn } from '../../sql/columns.ts';
 import { DUE_IN_SQLITE } from '../../sql/due.ts';
 import { toLiteral, toTextColumn } from './columns.ts';
@@ -48,8 +49,8 @@ export interface CommitStatements {
   end(end: ExecutionEnd, fence: Fence): boolean;
 }
 
-const START = `namespace, id, ensemble, version, epoch, seed, started_by, created_at, deadline_at, retry_of, input,
-  parent_id, root_id, idempotency_key, tags, account, slots`;
+const START = [...columnsOf(ACCEPTED), 'epoch', 'parent_id', 'root_id', 'account', 'slots'];
+const VALUES = START.map(() => '?').join(', ');
 
 export function commitStatements(connection: SqlConnection, namespace: string): CommitStatements {
   const here = toLiteral(namespace);
@@ -63,15 +64,15 @@ export function commitStatements(connection: SqlConnection, namespace: string): 
   // The status is null for a worker that is not registered, and a row without a status is ignored. INSERT ... SELECT
   // would cost a third more.
   const insertHeld = connection.prepare(`
-    INSERT OR IGNORE INTO ensemble_executions (${START}, started_at, owner, status)
-    VALUES (${here}, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
+    INSERT OR IGNORE INTO ensemble_executions (namespace, ${START}, started_at, owner, status)
+    VALUES (${here}, ${VALUES}, ?, ?,
       (SELECT 'running' FROM ensemble_owners WHERE namespace = ${here} AND owner = ?))`);
   const insertFree = connection.prepare(`
-    INSERT INTO ensemble_executions (${START}, started_at, status, due_at)
-    VALUES (${here}, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL, ?, ?) ON CONFLICT DO NOTHING`);
+    INSERT INTO ensemble_executions (namespace, ${START}, started_at, status, due_at)
+    VALUES (${here}, ${VALUES}, NULL, ?, ?) ON CONFLICT DO NOTHING`);
   const insertToRelease = connection.prepare(`
-    INSERT INTO ensemble_executions (${START}, started_at, status, owner)
-    VALUES (${here}, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL, 'running', ?) ON CONFLICT DO NOTHING`);
+    INSERT INTO ensemble_executions (namespace, ${START}, started_at, status, owner)
+    VALUES (${here}, ${VALUES}, NULL, 'running', ?) ON CONFLICT DO NOTHING`);
   const insertTags = connection.prepare(`
     INSERT OR IGNORE INTO ensemble_tags (namespace, tag, created_at, id) SELECT ${here}, value, ?, ? FROM json_each(?)`);
   const updateRetried = connection.prepare(`
@@ -94,27 +95,13 @@ export function commitStatements(connection: SqlConnection, namespace: string): 
       handover = ?
     WHERE ref = (SELECT ref FROM ${held})`);
 
-  const columnsOf = (execution: NewExecution, epoch: number, charge: Charge | undefined) => {
-    const { id, ensemble, version, trigger, input, seed, createdAt, deadlineAt = null, retryOf } = execution;
-    const { idempotencyKey: key, tags } = execution;
-    return [
-      toTextColumn(id),
-      toTextColumn(ensemble),
-      toTextColumn(version),
-      epoch,
-      toTextColumn(seed),
-      JSON.stringify(trigger),
-      createdAt,
-      deadlineAt,
-      retryOf === undefined ? null : toTextColumn(retryOf),
-      toJsonColumn(input),
-      trigger.parentId === undefined ? null : toTextColumn(trigger.parentId),
-      trigger.rootId === undefined ? null : toTextColumn(trigger.rootId),
-      key === undefined ? null : toTextColumn(key),
-      toOptionalJsonColumn(tags),
-      charge?.slots === undefined ? null : toTextColumn(charge.account),
-      charge?.slots ?? null,
-    ];
+  const valuesOf = (execution: NewExecution, epoch: number, charge: Charge | undefined) => {
+    const { parentId, rootId } = execution.trigger;
+    const values = writeFields(ACCEPTED, execution, toTextColumn);
+    values.push(epoch, parentId === undefined ? null : toTextColumn(parentId));
+    values.push(rootId === undefined ? null : toTextColumn(rootId));
+    values.push(charge?.slots === undefined ? null : toTextColumn(charge.account), charge?.slots ?? null);
+    return values;
   };
 
   return {
@@ -122,17 +109,17 @@ export function commitStatements(connection: SqlConnection, namespace: string): 
     isRegistered: (worker) => selectWorker.all([worker]).length > 0,
     isAsExpected: ({ kind, name, tag }, now) => selectDocument.all([kind, name, toTextColumn(tag), now]).length > 0,
     startHeld(execution, { epoch, worker }, charge) {
-      const columns = columnsOf(execution, epoch, charge);
+      const columns = valuesOf(execution, epoch, charge);
       columns.push(execution.createdAt, worker, worker);
       return insertHeld.run(columns) > 0;
     },
     startFree(execution, epoch, { status, dueAt }, charge) {
-      const columns = columnsOf(execution, epoch, charge);
+      const columns = valuesOf(execution, epoch, charge);
       columns.push(status, dueAt);
       return insertFree.run(columns) > 0;
     },
     startToRelease(execution, { epoch, worker }, charge) {
-      const columns = columnsOf(execution, epoch, charge);
+      const columns = valuesOf(execution, epoch, charge);
       columns.push(worker);
       return insertToRelease.run(columns) > 0;
     },

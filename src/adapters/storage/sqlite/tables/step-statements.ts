@@ -1,7 +1,8 @@
 /** Writes step records under their fences: one record, or the records of several entries with one statement. */
 
 import type { CommitEntry, StepRecord } from '../../../../engine/model/stored-execution.ts';
-import { toJsonColumn, toOptionalJsonColumn } from '../../sql/columns.ts';
+import { toJsonColumn } from '../../sql/columns.ts';
+import { columnsOf, STEP, writeFields } from '../../sql/fields.ts';
 import { toLiteral, toTextColumn } from './columns.ts';
 import type { SqlConnection, SqlStatement, SqlValue } from '../drivers/driver.ts';
 import type { Fence } from './commit-statements.ts';
@@ -26,18 +27,15 @@ export interface StepStatements {
 
 /** A record replaces an earlier attempt of its key. A result is never replaced, nor an attempt by an earlier one. */
 const REPLACE = `ON CONFLICT (execution, key) DO UPDATE SET
-    name = excluded.name, status = excluded.status, attempts = excluded.attempts, started_at = excluded.started_at,
-    duration = excluded.duration, retry_at = excluded.retry_at, error = excluded.error, output = excluded.output,
-    note = excluded.note
+    ${columnsOf(STEP).map((name) => `${name} = excluded.${name}`)}
   WHERE ensemble_steps.retry_at IS NOT NULL AND ensemble_steps.attempts <= excluded.attempts`;
 
 export function stepStatements(connection: SqlConnection, namespace: string): StepStatements {
   const here = `namespace = ${toLiteral(namespace)}`;
   // The write contains the fence, so that a single step takes a single statement.
   const insert = connection.prepare(`
-    INSERT INTO ensemble_steps
-      (execution, key, name, status, attempts, started_at, duration, retry_at, error, output, note)
-    SELECT ref, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? FROM ${HELD} WHERE ${here} AND id = ? AND epoch = ? AND owner = ?
+    INSERT INTO ensemble_steps (execution, ${columnsOf(STEP)})
+    SELECT ref, ${columnsOf(STEP).fill('?')} FROM ${HELD} WHERE ${here} AND id = ? AND epoch = ? AND owner = ?
     ${REPLACE}`);
   const prepareGroup = (rows: number) =>
     connection.prepare(`
@@ -52,26 +50,7 @@ export function stepStatements(connection: SqlConnection, namespace: string): St
   insertGroup[maxGroup] = prepareGroup(maxGroup);
 
   return {
-    one(step, { id, epoch, worker }) {
-      const { status, attempts, startedAt, duration, retryAt = null, error, note } = step;
-      return (
-        insert.run([
-          toTextColumn(step.key),
-          toTextColumn(step.name),
-          status,
-          attempts,
-          startedAt,
-          duration,
-          retryAt,
-          toOptionalJsonColumn(error),
-          toJsonColumn(step.output),
-          note ? 1 : null,
-          id,
-          epoch,
-          worker,
-        ]) > 0
-      );
-    },
+    one: (step, { id, epoch, worker }) => insert.run([...writeFields(STEP, step, toTextColumn), id, epoch, worker]) > 0,
     group(batch, places, worker) {
       const params: SqlValue[] = [];
       for (const at of places) {

@@ -1,0 +1,124 @@
+/**
+ * The fields of stored records and the columns that they are in, once for writing and for reading. A field that a record has and its
+ * table lacks does not compile.
+ */
+
+import type { Json, JsonObject } from '../../../engine/base/json.ts';
+import type { NewExecution, StepRecord } from '../../../engine/model/stored-execution.ts';
+import {
+  damaged,
+  type RowName,
+  readBoolean,
+  readJson,
+  readNumber,
+  readObject,
+  readText,
+  type StoredRow,
+} from './columns.ts';
+
+type Value = string | number | null;
+type ToText = (text: string) => string;
+
+/** @param T - the values of the field */
+export interface Field<T> {
+  readonly column: string;
+  /** As Postgres calls it. */
+  readonly type: 'text' | 'bigint' | 'integer' | 'double precision' | 'boolean';
+  readonly isOptional?: true;
+  /** @param toText - how the database stores text */
+  write(value: T, toText: ToText): Value;
+  /** @throws INTERNAL when the column is damaged */
+  read(row: StoredRow, name: RowName): T;
+}
+
+/** The fields of a record; what is the same for all records of a read, or is read in another way, is left out. */
+export type Fields<Record> = { readonly [Key in keyof Record]-?: Field<Exclude<Record[Key], undefined>> };
+
+const text = <T extends string>(column: string): Field<T> => ({
+  ...{ column, type: 'text' },
+  write: (value, toText) => toText(value),
+  read: (row, name) => readText(row, column, name) as T,
+});
+const number = (column: string, type: Field<number>['type'] = 'bigint'): Field<number> => ({
+  ...{ column, type },
+  write: (value) => value,
+  read: (row, name) => readNumber(row, column, name),
+});
+const json = <T extends Json>(column: string): Field<T> => ({
+  ...{ column, type: 'text' },
+  write: (value) => JSON.stringify(value) ?? 'null',
+  read: (row, name) => readJson(row, column, name) as T,
+});
+const object = <T>(column: string): Field<T> => ({
+  ...json<JsonObject>(column),
+  write: (value) => JSON.stringify(value),
+  read: (row, name) => readObject(row, column, name) as T,
+});
+const texts = (column: string): Field<readonly string[]> => ({
+  ...json<readonly string[]>(column),
+  read(row, name) {
+    const list = readJson(row, column, name);
+    if (!Array.isArray(list) || !list.every((one) => typeof one === 'string')) throw damaged(name, column);
+    return list;
+  },
+});
+const optional = <T>(field: Field<T>): Field<T> => ({ ...field, isOptional: true });
+
+/** An execution as it was accepted. */
+export const ACCEPTED: Fields<NewExecution> = {
+  id: text('id'),
+  ensemble: text('ensemble'),
+  version: text('version'),
+  trigger: object('started_by'),
+  input: json('input'),
+  seed: text('seed'),
+  createdAt: number('created_at'),
+  deadlineAt: optional(number('deadline_at')),
+  retryOf: optional(text('retry_of')),
+  idempotencyKey: optional(text('idempotency_key')),
+  tags: optional(texts('tags')),
+};
+
+export const STEP: Fields<StepRecord> = {
+  key: text('key'),
+  name: text('name'),
+  status: text('status'),
+  attempts: number('attempts', 'integer'),
+  startedAt: number('started_at'),
+  duration: number('duration', 'double precision'),
+  retryAt: optional(number('retry_at')),
+  note: optional({
+    column: 'note',
+    type: 'boolean',
+    write: () => 1,
+    read: (row) => (readBoolean(row, 'note') || undefined) as true,
+  }),
+  error: optional(object('error')),
+  output: json('output'),
+};
+
+/** @throws INTERNAL when a column is damaged */
+export function readFields<Record>(fields: Fields<Record>, row: StoredRow, name: RowName): Record {
+  const record: { [key: string]: unknown } = {};
+  for (const key in fields) {
+    const field = fields[key] as Field<unknown>;
+    if (field.isOptional && row[field.column] === null) continue;
+    const value = field.read(row, name);
+    if (value !== undefined) record[key] = value;
+  }
+  return record as Record;
+}
+
+/** The values of the columns, in the order of the fields. */
+export function writeFields<Record>(fields: Fields<Record>, record: Record, toText: ToText): Value[] {
+  const values: Value[] = [];
+  for (const key in fields) {
+    const value = record[key];
+    values.push(value === undefined ? null : (fields[key] as Field<unknown>).write(value, toText));
+  }
+  return values;
+}
+
+export function columnsOf(fields: object): string[] {
+  return (Object.values(fields) as Field<unknown>[]).map(({ column }) => column);
+}
