@@ -4,7 +4,9 @@
  */
 
 import type { Json, JsonObject } from '../../../engine/base/json.ts';
-import type { NewExecution, StepRecord } from '../../../engine/model/stored-execution.ts';
+import type { DeliveryState, NewDelivery } from '../../../engine/model/delivery.ts';
+import type { StoredProgress } from '../../../engine/model/execution-record.ts';
+import type { ExecutionEnd, NewExecution, NewSignal, StepRecord } from '../../../engine/model/stored-execution.ts';
 import {
   damaged,
   type RowName,
@@ -97,6 +99,60 @@ export const STEP: Fields<StepRecord> = {
   output: json('output'),
 };
 
+/** How far an execution has come, besides its status. */
+export const PROGRESS: Fields<Omit<StoredProgress, 'status'>> = {
+  startedAt: optional(number('started_at')),
+  recoveries: number('recoveries', 'integer'),
+  handover: optional(object('handover')),
+  resumedAt: optional(number('resumed_at')),
+  retriedBy: optional(text('retried_by')),
+};
+
+/** The columns of an execution that has ended. What is known of its waits and models is in `handover`. */
+export const ENDED: Fields<Omit<ExecutionEnd, 'waited' | 'usage' | 'components'>> = {
+  status: text('status'),
+  output: json('output'),
+  error: optional(object('error')),
+  finishedAt: number('finished_at'),
+  duration: number('duration', 'double precision'),
+  agents: number('agents', 'integer'),
+};
+
+/** A signal of an execution that is known from the read. */
+export const SIGNAL: Fields<Omit<NewSignal, 'executionId'>> = {
+  id: text('id'),
+  name: text('name'),
+  payload: json('payload'),
+  createdAt: number('created_at'),
+};
+
+/** @throws INTERNAL when a column is damaged */
+export function readSignal(row: StoredRow, executionId: string): NewSignal {
+  return { executionId, ...readFields(SIGNAL, row, `signal ${String(row.id)} of execution ${executionId}`) };
+}
+
+const SENT: Fields<Omit<NewDelivery, 'body'>> = {
+  id: text('id'),
+  executionId: text('execution'),
+  ensemble: text('ensemble'),
+  version: text('version'),
+  notification: number('notification', 'integer'),
+  event: text('event'),
+  receiver: text('receiver'),
+  createdAt: number('created_at'),
+};
+
+export const NEW_DELIVERY: Fields<NewDelivery> = { ...SENT, body: text('body') };
+
+export const DELIVERY_STATE: Fields<DeliveryState> = {
+  ...SENT,
+  status: text('status'),
+  attempts: number('attempts', 'integer'),
+  attemptsBefore: number('attempts_before', 'integer'),
+  dueAt: optional(number('due_at')),
+  log: json<never>('log'),
+};
+
 /** @throws INTERNAL when a column is damaged */
 export function readFields<Record>(fields: Fields<Record>, row: StoredRow, name: RowName): Record {
   const record: { [key: string]: unknown } = {};
@@ -121,4 +177,9 @@ export function writeFields<Record>(fields: Fields<Record>, record: Record, toTe
 
 export function columnsOf(fields: object): string[] {
   return (Object.values(fields) as Field<unknown>[]).map(({ column }) => column);
+}
+
+/** The types of the columns, as Postgres calls them. */
+export function typesOf(fields: object): string[] {
+  return (Object.values(fields) as Field<unknown>[]).map(({ type }) => type);
 }

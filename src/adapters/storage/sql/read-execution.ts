@@ -7,11 +7,9 @@ import { isOrchestratorError } from '../../../engine/base/errors.ts';
 import type {
   AgentResult,
   Execution,
-  ExecutionError,
   ExecutionStatus,
   ExecutionSummary,
   ExecutionTrigger,
-  FinalStatus,
   OpenCount,
 } from '../../../engine/model/execution.ts';
 import {
@@ -29,19 +27,15 @@ import {
   type StepRecord,
 } from '../../../engine/model/stored-execution.ts';
 import { retryKeyOf } from '../../../engine/model/start-once.ts';
-import { ACCEPTED, readFields, STEP } from './fields.ts';
-import { type RowName, readBoolean, readJson, readNumber, readObject, readText, type StoredRow } from './columns.ts';
+import { ACCEPTED, ENDED, type Field, PROGRESS, readFields, STEP } from './fields.ts';
+import { type RowName, readBoolean, readNumber, readObject, readText, type StoredRow } from './columns.ts';
 
 /** @throws INTERNAL when a column is damaged */
 export function readExecution(row: StoredRow, runs: readonly AgentResult[]): Execution {
   const name = nameOf(row);
-  const startedAt = row.started_at === null ? undefined : readNumber(row, 'started_at', name);
-  const { handover, resumedAt } = readHandover(row, name);
-  const recoveries = readNumber(row, 'recoveries', name);
-  const retriedBy = row.retried_by === null ? undefined : readText(row, 'retried_by', name);
-  const status = row.status as StoredProgress['status'];
-  const progress = { status, startedAt, recoveries, handover, resumedAt, retriedBy };
-  return toExecution(readAccepted(row, name), progress, readEnd(row, name), runs, readNumber(row, 'agents', name));
+  const progress = { status: row.status as StoredProgress['status'], ...readFields(PROGRESS, row, name) };
+  const agents = ENDED.agents.read(row, name);
+  return toExecution(readAccepted(row, name), progress, readEnd(row, name), runs, agents);
 }
 
 /** @throws INTERNAL when a column is damaged */
@@ -76,40 +70,24 @@ export function readListed(row: StoredRow): Execution {
 
 /** The row with a readable value in every column of a record. */
 function repaired(row: StoredRow): StoredRow {
-  const fixed: Record<string, unknown> = {
-    ...row,
-    started_by: '{"type":"call"}',
-    input: 'null',
-    output: 'null',
-    error: null,
-    deadline_at: null,
-    retry_of: null,
-    retried_by: null,
-    handover: null,
-    resumed_at: null,
-    idempotency_key: null,
-    tags: null,
-  };
-  for (const column of ['id', 'ensemble', 'version', 'seed']) {
-    const value = row[column];
-    if (typeof value !== 'string' || value.startsWith('"')) fixed[column] = '';
+  // What an end keeps in `handover` may be damaged in parts.
+  const fixed: Record<string, unknown> = { ...row, input: 'null', output: 'null', error: null, handover: null };
+  const ended = row.finished_at === null ? { agents: ENDED.agents } : ENDED;
+  for (const field of Object.values<Field<unknown>>({ ...ACCEPTED, ...PROGRESS, ...ended })) {
+    const { column, type, isOptional } = field;
+    if (isReadable(fixed, field)) continue;
+    if (isOptional) fixed[column] = null;
+    else fixed[column] = type === 'text' ? '' : 0;
   }
-  for (const column of [
-    'created_at',
-    'agents',
-    'recoveries',
-    ...(row.started_at === null ? [] : ['started_at']),
-    ...(row.finished_at === null ? [] : ['finished_at', 'duration']),
-  ]) {
-    // A damaged `created_at` sorts after all others, and the next page continues after it.
-    if (!isNumber(row, column)) fixed[column] = column === 'created_at' ? NEVER : 0;
-  }
+  if (!isReadable(row, ACCEPTED.trigger)) fixed.started_by = '{"type":"call"}';
+  // It sorts after all others, and the next page continues after it.
+  if (!isReadable(row, ACCEPTED.createdAt)) fixed.created_at = NEVER;
   return fixed;
 }
 
-function isNumber(row: StoredRow, column: string): boolean {
+function isReadable(row: StoredRow, { column, isOptional, read }: Field<unknown>): boolean {
   try {
-    readNumber(row, column, '');
+    if (!isOptional || row[column] !== null) read(row, '');
     return true;
   } catch {
     return false;
@@ -158,15 +136,7 @@ export function readAccepted(row: StoredRow, name: RowName = nameOf(row)): NewEx
  */
 export function readEnd(row: StoredRow, name: RowName = nameOf(row)): ExecutionEnd | undefined {
   if (row.finished_at === null) return undefined;
-  return {
-    status: row.status as FinalStatus,
-    output: readJson(row, 'output', name),
-    ...(row.error !== null && { error: readError(row, name) }),
-    finishedAt: readNumber(row, 'finished_at', name),
-    duration: readNumber(row, 'duration', name),
-    agents: readNumber(row, 'agents', name),
-    ...(row.handover !== null && readEndFacts(row, name)),
-  };
+  return { ...readFields(ENDED, row, name), ...(row.handover !== null && readEndFacts(row, name)) };
 }
 
 /** What an end keeps in the column of the handover. */
@@ -188,10 +158,7 @@ export function readHandover(
   row: StoredRow,
   name: RowName,
 ): { readonly handover?: Handover; readonly resumedAt?: number } {
-  return {
-    ...(row.handover !== null && { handover: readObject(row, 'handover', name) as unknown as Handover }),
-    ...(row.resumed_at !== null && { resumedAt: readNumber(row, 'resumed_at', name) }),
-  };
+  return readFields({ handover: PROGRESS.handover, resumedAt: PROGRESS.resumedAt }, row, name);
 }
 
 /** The condition of the index of unresolved executions, word for word. @param of - the table or alias of the read, with a point */
@@ -208,10 +175,6 @@ export function retriedByOf(executions: string, of: string): string {
 
 function readTrigger(row: StoredRow, name: RowName): ExecutionTrigger {
   return readObject(row, 'started_by', name) as unknown as ExecutionTrigger;
-}
-
-function readError(row: StoredRow, name: RowName): ExecutionError {
-  return readObject(row, 'error', name) as unknown as ExecutionError;
 }
 
 /** @param row - `number` and `oldest` */

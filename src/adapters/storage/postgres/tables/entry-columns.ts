@@ -10,7 +10,6 @@ import type {
 import type { NewDelivery } from '../../../../engine/model/delivery.ts';
 import * as fields from '../../sql/fields.ts';
 import { toHandoverColumn, toOptionalJsonColumn } from '../../sql/columns.ts';
-import { NEW_DELIVERY } from '../../sql/tables/deliveries-table.ts';
 import { toTextColumn } from './columns.ts';
 import type { Counted } from './count-charges.ts';
 import { type SqlParam, toArray } from '../drivers/driver.ts';
@@ -28,14 +27,19 @@ export type Column<Part> = readonly [name: string, type: string, value: (entryPa
 
 const toOptionalText = (text: string | undefined) => (text === undefined ? null : toTextColumn(text));
 
-/** @param large - the field whose value is the `json` of a part */
-function columnsOf<Part>(of: fields.Fields<Part>, large: keyof Part): Column<Part>[] {
+/**
+ * @param large - the field whose value is the `json` of a part
+ * @returns columns that are null for an entry without the part
+ */
+function columnsOf<Part>(of: fields.Fields<Part>, large?: keyof Part): Column<Part | undefined>[] {
   return (Object.entries(of) as [keyof Part, fields.Field<unknown>][]).map(([key, { column, type, write }]) => [
     column,
     type,
-    key === large
-      ? ({ json }) => json
-      : ({ part }) => (part[key] === undefined ? null : write(part[key], toTextColumn)),
+    ({ part, json }) => {
+      const value = part?.[key];
+      if (value === undefined) return null;
+      return key === large ? json : write(value, toTextColumn);
+    },
   ]);
 }
 
@@ -89,14 +93,10 @@ export const SETTLE: readonly Column<ExecutionEnd | undefined>[] = [
   ...FENCE,
   ['status', 'text', ({ entry, part }) => (part ?? entry.release)?.status ?? 'running'],
   ['due_at', 'bigint', ({ entry }) => entry.release?.dueAt ?? null],
-  ['finished_at', 'bigint', ({ part }) => part?.finishedAt ?? null],
-  ['duration', 'double precision', ({ part }) => part?.duration ?? null],
-  ['agents', 'integer', ({ part }) => part?.agents ?? null],
   ['seen', 'integer', ({ entry }) => entry.release?.signals ?? null],
   ['waits_for', 'text', ({ entry }) => toOptionalJsonColumn(entry.release?.waitsFor?.map(toTextColumn))],
   ['handover', 'text', ({ entry }) => toHandoverColumn(entry)],
-  ['error', 'text', ({ part }) => toOptionalJsonColumn(part?.error)],
-  ['output', 'text', ({ part, json }) => (part ? json : null)],
+  ...columnsOf(fields.ENDED, 'output').filter(([name]) => name !== 'status'),
 ];
 
 export const STATE: readonly Column<StateChange>[] = [
@@ -110,13 +110,8 @@ export const STATE: readonly Column<StateChange>[] = [
 /** A delivery. Its names are those of the table with a prefix, because `id` is that of the execution. */
 export const DELIVERY: readonly Column<NewDelivery>[] = [
   ...FENCE,
-  ...NEW_DELIVERY.map(([name, type, value]): Column<NewDelivery> => {
-    const toValue = ({ part }: EntryPart<NewDelivery>) => {
-      const given = value(part);
-      return typeof given === 'string' ? toTextColumn(given) : given;
-    };
-    return [`new_${name}`, type, toValue];
-  }),
+  ...columnsOf(fields.NEW_DELIVERY).map(([name, ...rest]): Column<NewDelivery> => [`new_${name}`, ...rest]),
+  ['new_due_at', 'bigint', ({ part }) => part.createdAt],
 ];
 
 /** The column after those of a part, if entries may change states: the part is written only if this state was changed. */

@@ -6,6 +6,7 @@ import { isDueAsReleased } from '../../../../engine/model/due.ts';
 import type { CommitEntry, StepRecord } from '../../../../engine/model/stored-execution.ts';
 import type { CommitResult } from '../../../../engine/ports/storage.ts';
 import { readBoolean, readNumber } from '../../sql/columns.ts';
+import { columnsOf, ENDED } from '../../sql/fields.ts';
 import { readEnd, readStep } from '../../sql/read-execution.ts';
 import { toTextColumn } from './columns.ts';
 import { type SqlRow, type SqlRunner, statement, toArray } from '../drivers/driver.ts';
@@ -30,8 +31,8 @@ export interface Refusals {
 }
 
 const EXECUTION_COLUMNS = [
-  ...['id', 'seed', 'epoch', 'status', 'due_at', 'cancel_at', 'signals'],
-  ...['finished_at', 'duration', 'agents', 'error', 'output', 'handover'],
+  ...['id', 'seed', 'epoch', 'due_at', 'cancel_at', 'signals'],
+  ...[...columnsOf(ENDED), 'handover'],
 ];
 const STEP_PREFIX = 'step_';
 const NO_KEYS: ReadonlySet<string> = new Set();

@@ -10,8 +10,8 @@ export const ACCEPTED = columnsOf(fields.ACCEPTED);
 /** A whole execution. Agent runs are counted until it ends; then their number is stored. */
 export const RECORD = [
   ...ACCEPTED,
-  ...['status', 'started_at', 'finished_at', 'duration', 'agents', 'error', 'output'],
-  ...['recoveries', 'handover', 'resumed_at', 'retried_by'],
+  ...columnsOf(fields.ENDED),
+  ...columnsOf(fields.PROGRESS),
 ];
 /** An execution's status, without values. */
 export const SUMMARY = ['id', 'ensemble', 'version', 'status', 'started_by', 'created_at', 'finished_at'];

@@ -9,10 +9,11 @@
 
 import type { NewSignal } from '../../../../engine/model/stored-execution.ts';
 import type { SignalResult, SignalStore } from '../../../../engine/ports/storage.ts';
-import { readJson, readNumber, readText, toJsonColumn } from '../../sql/columns.ts';
+import { readNumber } from '../../sql/columns.ts';
 import { DUE_IN_POSTGRES } from '../../sql/due.ts';
+import { columnsOf, readSignal, SIGNAL, typesOf, writeFields } from '../../sql/fields.ts';
 import { toTextColumn } from './columns.ts';
-import { type SqlClient, type SqlRow, type SqlRunner, statement, toArray } from '../drivers/driver.ts';
+import { type SqlClient, type SqlRunner, statement, toArray } from '../drivers/driver.ts';
 import type { Names } from './names.ts';
 
 export interface SignalsTable extends SignalStore {
@@ -24,7 +25,8 @@ export interface SignalsTable extends SignalStore {
   deliverSent(): Promise<void>;
 }
 
-const SIGNAL = ['id', 'name', 'payload', 'created_at'];
+const COLUMNS = columnsOf(SIGNAL);
+const ALL = COLUMNS.join(', ');
 /** How many signals are read at a time for delivery. */
 const MAX_DELIVERED = 100;
 
@@ -39,8 +41,8 @@ export function signalsTable(client: SqlClient, names: Names, namespace: string,
         SELECT * FROM ${executions} WHERE namespace = $1 AND id = x.execution LIMIT 1 FOR NO KEY UPDATE
       ) e
     ), put AS (
-      INSERT INTO ${signals} (execution, id, name, payload, created_at)
-      SELECT t.ref, x.id, x.name, x.payload, x.created_at FROM x, t WHERE t.finished_at IS NULL
+      INSERT INTO ${signals} (execution, ${ALL})
+      SELECT t.ref, ${COLUMNS.map((name) => `x.${name}`).join(', ')} FROM x, t WHERE t.finished_at IS NULL
       ON CONFLICT (execution, id) DO NOTHING RETURNING created_at
     ), notified AS (
       UPDATE ${executions} e SET signals = coalesce(e.signals, 0) + 1,
@@ -53,20 +55,18 @@ export function signalsTable(client: SqlClient, names: Names, namespace: string,
       EXISTS (SELECT FROM ${signals} s, t, x WHERE s.execution = t.ref AND s.id = x.id) AS is_known`;
   const columns = ['found', 'notified', 'answer', 'is_known'];
   const put = statement(
-    store(
-      'SELECT $2::text AS execution, $3::text AS id, $4::text AS name, $5::text AS payload, $6::bigint AS created_at',
-    ),
+    store(`SELECT $2::text AS execution, ${typesOf(SIGNAL).map((type, i) => `$${i + 3}::${type} AS ${COLUMNS[i]}`)}`),
     columns,
   );
-  const ofExecution = `SELECT id, name, payload, created_at FROM ${signals}
+  const ofExecution = `SELECT ${ALL} FROM ${signals}
     WHERE execution = (SELECT ref FROM ${executions} WHERE namespace = $1 AND id = $2)`;
-  const list = statement(`${ofExecution} AND name = $3 ORDER BY seq LIMIT $4::bigint OFFSET $5::bigint`, SIGNAL);
-  const selectOne = statement(`${ofExecution} AND id = $3`, SIGNAL);
+  const list = statement(`${ofExecution} AND name = $3 ORDER BY seq LIMIT $4::bigint OFFSET $5::bigint`, COLUMNS);
+  const selectOne = statement(`${ofExecution} AND id = $3`, COLUMNS);
   const insertSent = statement(
-    `INSERT INTO ${sentSignals} (namespace, execution, id, name, payload, created_at)
-    SELECT $1, x.execution, x.id, x.name, x.payload, x.created_at
-    FROM unnest($2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[])
-      WITH ORDINALITY x (execution, id, name, payload, created_at, nr) ORDER BY x.nr`,
+    `INSERT INTO ${sentSignals} (namespace, execution, ${ALL})
+    SELECT $1, x.execution, ${COLUMNS.map((name) => `x.${name}`).join(', ')}
+    FROM unnest($2::text[], ${typesOf(SIGNAL).map((type, i) => `$${i + 3}::${type}[]`)})
+      WITH ORDINALITY x (execution, ${ALL}, nr) ORDER BY x.nr`,
   );
   const selectSent = statement(
     `SELECT seq FROM ${sentSignals} WHERE namespace = $1 ORDER BY seq LIMIT ${MAX_DELIVERED}`,
@@ -79,22 +79,15 @@ export function signalsTable(client: SqlClient, names: Names, namespace: string,
       `gone AS (
         DELETE FROM ${sentSignals} WHERE namespace = $1 AND seq = (
           SELECT seq FROM ${sentSignals} WHERE namespace = $1 AND seq = $2::bigint FOR UPDATE SKIP LOCKED
-        ) RETURNING execution, id, name, payload, created_at
+        ) RETURNING execution, ${ALL}
       ), `,
     ),
     columns,
   );
 
   return {
-    async put({ executionId, id, name, payload, createdAt }) {
-      const params = [
-        namespace,
-        toTextColumn(executionId),
-        toTextColumn(id),
-        toTextColumn(name),
-        toJsonColumn(payload),
-        createdAt,
-      ];
+    async put(signal) {
+      const params = [namespace, ...toColumns(signal)];
       const [row = {}] = (await client.run(put, params)).rows;
       if (readNumber(row, 'notified', 'a signal') > 0) onFreed();
       return row.is_known === 't' ? 'stored' : ((row.answer ?? 'unknown') as SignalResult);
@@ -111,14 +104,9 @@ export function signalsTable(client: SqlClient, names: Names, namespace: string,
       await on.run(lockWorker, [namespace, toTextColumn(worker)]);
     },
     async send(on, sent) {
-      const texts = [
-        sent.map(({ executionId }) => toTextColumn(executionId)),
-        sent.map(({ id }) => toTextColumn(id)),
-        sent.map(({ name }) => toTextColumn(name)),
-        sent.map(({ payload }) => toJsonColumn(payload)),
-      ];
-      const createdAt = toArray(sent.map((signal) => signal.createdAt));
-      await on.run(insertSent, [namespace, ...texts.map(toArray), createdAt]);
+      const rows = sent.map(toColumns);
+      const arrays = ['execution', ...COLUMNS].map((_, i) => toArray(rows.map((row) => row[i] ?? null)));
+      await on.run(insertSent, [namespace, ...arrays]);
     },
     async deliverSent() {
       for (;;) {
@@ -137,13 +125,6 @@ export function signalsTable(client: SqlClient, names: Names, namespace: string,
   };
 }
 
-function readSignal(row: SqlRow, executionId: string): NewSignal {
-  const name = `signal ${row.id} of execution ${executionId}`;
-  return {
-    id: readText(row, 'id', name),
-    executionId,
-    name: readText(row, 'name', name),
-    payload: readJson(row, 'payload', name),
-    createdAt: readNumber(row, 'created_at', name),
-  };
+function toColumns(signal: NewSignal) {
+  return [toTextColumn(signal.executionId), ...writeFields(SIGNAL, signal, toTextColumn)];
 }

@@ -2,45 +2,22 @@
 
 import { andThen, type MaybePromise } from '../../../../engine/base/maybe-promise.ts';
 import {
-  type DeliveryAttempt,
   type DeliveryState,
-  type DeliveryStatus,
   firstDeliveryId,
   type NewDelivery,
-  type NotifiedEvent,
   type StoredDelivery,
 } from '../../../../engine/model/delivery.ts';
 import type { DeliveryQuery, DeliveryStore, SettledDelivery } from '../../../../engine/ports/delivery-store.ts';
-import { readJson, readNumber, readText, type StoredRow, toJsonColumn } from '../columns.ts';
+import { readNumber, readText, type StoredRow, toJsonColumn } from '../columns.ts';
 import type { SqlDialect, SqlParam, SqlQuery } from '../dialect.ts';
+import { columnsOf, DELIVERY_STATE, NEW_DELIVERY, readFields, writeFields } from '../fields.ts';
 
 export interface DeliveriesTable extends DeliveryStore {
   /** Stores a delivery, unless its id is stored already. */
   put(delivery: NewDelivery): MaybePromise<number>;
 }
 
-/** The columns of a new delivery, besides the namespace. */
-export const NEW_DELIVERY: readonly (readonly [
-  name: string,
-  type: 'text' | 'integer' | 'bigint',
-  value: (delivery: NewDelivery) => string | number,
-])[] = [
-  ['id', 'text', ({ id }) => id],
-  ['execution', 'text', ({ executionId }) => executionId],
-  ['ensemble', 'text', ({ ensemble }) => ensemble],
-  ['version', 'text', ({ version }) => version],
-  ['notification', 'integer', ({ notification }) => notification],
-  ['event', 'text', ({ event }) => event],
-  ['receiver', 'text', ({ receiver }) => receiver],
-  ['body', 'text', ({ body }) => body],
-  ['created_at', 'bigint', ({ createdAt }) => createdAt],
-  ['due_at', 'bigint', ({ createdAt }) => createdAt],
-];
-
-const STATE = [
-  ...['id', 'execution', 'ensemble', 'version', 'notification', 'event', 'receiver', 'created_at', 'due_at'],
-  ...['status', 'attempts', 'attempts_before', 'log'],
-];
+const STATE = columnsOf(DELIVERY_STATE);
 const ALL = [...STATE, 'body'];
 const SETTLED = ['text', 'integer', 'text', 'integer', 'bigint', 'text'];
 /** How many results one statement stores, and how many ids it finds: a Durable Object takes 100 parameters. */
@@ -49,7 +26,8 @@ const FOUND_AT_ONCE = 64;
 
 export function deliveriesTable(dialect: SqlDialect, namespace: string): DeliveriesTable {
   const deliveries = dialect.table('deliveries');
-  const names = NEW_DELIVERY.map(([name]) => name);
+  // A new one is due at once.
+  const names = [...columnsOf(NEW_DELIVERY), 'due_at'];
   const insert = dialect.prepare(
     `INSERT INTO ${deliveries} (namespace, ${names.join(', ')})
     VALUES ($1, ${names.map((_, i) => `$${i + 2}`).join(', ')}) ON CONFLICT DO NOTHING`,
@@ -98,7 +76,7 @@ export function deliveriesTable(dialect: SqlDialect, namespace: string): Deliver
 
   return {
     put: (delivery) =>
-      insert.count([namespace, ...NEW_DELIVERY.map(([, , value]) => toParam(dialect, value(delivery)))]),
+      insert.count([namespace, ...writeFields(NEW_DELIVERY, delivery, dialect.text), delivery.createdAt]),
     receivers: (after, limit) =>
       andThen(selectReceivers.rows([namespace, dialect.text(after), limit]), (rows) =>
         rows.map((row) => ({
@@ -123,10 +101,6 @@ export function deliveriesTable(dialect: SqlDialect, namespace: string): Deliver
     list: (query) => andThen(list(namespace, query), (rows) => rows.map(readState)),
     purge: (before, limit) => purge.count([namespace, firstDeliveryId(before), limit]),
   };
-}
-
-function toParam(dialect: SqlDialect, value: string | number): SqlParam {
-  return typeof value === 'string' ? dialect.text(value) : value;
 }
 
 /** Stores the results of many deliveries with few statements. */
@@ -222,24 +196,7 @@ function listQueries(dialect: SqlDialect, deliveries: string) {
 
 /** @throws INTERNAL when a column is damaged */
 function readState(row: StoredRow): DeliveryState {
-  const what = `delivery ${String(row.id)}`;
-  const text = (column: string) => readText(row, column, what);
-  const number = (column: string) => readNumber(row, column, what);
-  return {
-    id: text('id'),
-    executionId: text('execution'),
-    ensemble: text('ensemble'),
-    version: text('version'),
-    notification: number('notification'),
-    event: text('event') as NotifiedEvent,
-    receiver: text('receiver'),
-    createdAt: number('created_at'),
-    status: text('status') as DeliveryStatus,
-    attempts: number('attempts'),
-    attemptsBefore: number('attempts_before'),
-    ...(row.due_at !== null && { dueAt: number('due_at') }),
-    log: readJson(row, 'log', what) as unknown as readonly DeliveryAttempt[],
-  };
+  return readFields(DELIVERY_STATE, row, `delivery ${String(row.id)}`);
 }
 
 function readDelivery(row: StoredRow): StoredDelivery {

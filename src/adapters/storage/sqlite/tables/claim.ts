@@ -10,7 +10,7 @@ import { type Unreadable, whereDamaged } from './damaged.ts';
 import type { RunTransaction, SqlConnection, SqlRow } from '../drivers/driver.ts';
 import { createFreeSlots, type FreeSlots } from './free-slots.ts';
 import { OPEN_OR_FAILED } from './names.ts';
-import { GIVEN } from './record-columns.ts';
+import { ACCEPTED } from './record-columns.ts';
 
 /** The methods of the storage port in this file. */
 export type Claiming = Pick<ExecutionStore, 'claim' | 'take' | 'poll' | 'countQueued'>;
@@ -66,7 +66,7 @@ export function createClaiming(
     `${openLanes} SELECT min(due) AS due FROM open_lanes WHERE version NOT IN (SELECT value FROM json_each(?))`,
   );
   const readFreeSlots = createFreeSlots(connection, namespace);
-  const claimed = `SELECT ref, id, ensemble, version, epoch + 1 AS epoch, seed, started_by, created_at, deadline_at, input, ${GIVEN},
+  const claimed = `SELECT ref, ${ACCEPTED}, epoch + 1 AS epoch,
       started_at, recoveries, CASE status WHEN 'waiting' THEN 0 ELSE coalesce(blame, 0) END AS blame, cancel_requested, coalesce(signals, 0) AS signals, parent_id,
       handover, resumed_at, account, slots
     FROM ensemble_executions`;

@@ -8,7 +8,7 @@ import type {
   Release,
   StateChange,
 } from '../../../../engine/model/stored-execution.ts';
-import { ACCEPTED, columnsOf, writeFields } from '../../sql/fields.ts';
+import { ACCEPTED, columnsOf, ENDED, writeFields } from '../../sql/fields.ts';
 import { toHandoverColumn, toJsonColumn, toOptionalJsonColumn } from '../../sql/columns.ts';
 import { DUE_IN_SQLITE } from '../../sql/due.ts';
 import { toLiteral, toTextColumn } from './columns.ts';
@@ -91,8 +91,7 @@ export function commitStatements(connection: SqlConnection, namespace: string): 
       handover = coalesce(x.handover, e.handover), resumed_at = CASE WHEN x.handover IS NULL THEN e.resumed_at END
     FROM (SELECT ? AS status, ? AS due_at, ? AS seen, ? AS waits_for, ? AS handover) AS x WHERE e.ref = (SELECT ref FROM ${held})`);
   const updateEnd = connection.prepare(`
-    UPDATE ensemble_executions SET owner = NULL, status = ?, output = ?, error = ?, finished_at = ?, duration = ?, agents = ?,
-      handover = ?
+    UPDATE ensemble_executions SET owner = NULL, ${columnsOf(ENDED).map((name) => `${name} = ?`)}, handover = ?
     WHERE ref = (SELECT ref FROM ${held})`);
 
   const valuesOf = (execution: NewExecution, epoch: number, charge: Charge | undefined) => {
@@ -144,10 +143,8 @@ export function commitStatements(connection: SqlConnection, namespace: string): 
       return updateRelease.run([...about, id, epoch, worker]) > 0;
     },
     end(end, { id, epoch, worker }) {
-      const { status, output, error, finishedAt, duration, agents } = end;
-      const values = [status, toJsonColumn(output), toOptionalJsonColumn(error)];
-      const about = [...values, finishedAt, duration, agents, toHandoverColumn({ end })];
-      return updateEnd.run([...about, id, epoch, worker]) > 0;
+      const ended = writeFields(ENDED, end, toTextColumn);
+      return updateEnd.run([...ended, toHandoverColumn({ end }), id, epoch, worker]) > 0;
     },
   };
 }

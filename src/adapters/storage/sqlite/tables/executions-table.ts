@@ -14,7 +14,7 @@ import { toLiteral, toTextColumn } from './columns.ts';
 import type { SqlConnection } from '../drivers/driver.ts';
 import { executionList } from './list-executions.ts';
 import { OPEN_OR_FAILED } from './names.ts';
-import { GIVEN, RECORD, SUMMARY } from './record-columns.ts';
+import { ACCEPTED, RECORD, SUMMARY } from './record-columns.ts';
 import { stepsTable } from './steps-table.ts';
 
 /** The methods of the storage port in this file. */
@@ -24,7 +24,7 @@ export function executionsTable(connection: SqlConnection, namespace: string): E
   const here = `namespace = ${toLiteral(namespace)}`;
   const select = connection.prepare(`SELECT ${RECORD} FROM ensemble_executions WHERE namespace = ? AND id = ?`);
   const selectAccepted = connection.prepare(`
-    SELECT id, ensemble, version, seed, started_by, created_at, deadline_at, input, ${GIVEN}
+    SELECT ${ACCEPTED}
     FROM ensemble_executions WHERE namespace = ? AND id = ?`);
   const selectByKey = connection.prepare(`
     SELECT id FROM ensemble_executions INDEXED BY ensemble_executions_by_key WHERE ${here} AND idempotency_key = ?`);

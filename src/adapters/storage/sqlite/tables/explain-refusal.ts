@@ -7,6 +7,7 @@ import { isOrchestratorError } from '../../../../engine/base/errors.ts';
 import { equalJson, type Json } from '../../../../engine/base/json.ts';
 import { isDueAsReleased } from '../../../../engine/model/due.ts';
 import type { CommitEntry, NewExecution } from '../../../../engine/model/stored-execution.ts';
+import { columnsOf, ENDED } from '../../sql/fields.ts';
 import { readEnd, readStep } from '../../sql/read-execution.ts';
 import { toLiteral, toTextColumn } from './columns.ts';
 import type { SqlConnection } from '../drivers/driver.ts';
@@ -27,7 +28,7 @@ export function createRefusals(connection: SqlConnection, namespace: string): Re
     `SELECT 1 FROM ensemble_executions WHERE namespace = ${toLiteral(namespace)} AND idempotency_key = ?`,
   );
   const selectRow = connection.prepare(
-    `SELECT ref, id, epoch, owner, status, due_at, cancel_requested, signals, finished_at, duration, agents, error, output, handover ${one}`,
+    `SELECT ref, id, epoch, owner, due_at, cancel_requested, signals, ${columnsOf(ENDED)}, handover ${one}`,
   );
   const selectStep = connection.prepare(`SELECT ${STEP} FROM ensemble_steps WHERE execution = ? AND key = ?`);
 

@@ -7,7 +7,7 @@ import { unresolvedOf } from '../../sql/read-execution.ts';
 import { toLiteral, toTextColumn } from './columns.ts';
 import { prepareOnUse, type SqlConnection, type SqlRow, type SqlValue } from '../drivers/driver.ts';
 import { OPEN_OR_FAILED } from './names.ts';
-import { ABOUT, AFTER_VALUES, byteLength } from './record-columns.ts';
+import { ABOUT, byteLength } from './record-columns.ts';
 
 /** A condition and its parameters. */
 interface Part {
@@ -42,7 +42,7 @@ export function executionList(
     column: string,
   ) => `CASE WHEN ${bytes(column)} <= ${LISTED_VALUE_BYTES} THEN ${column} END AS ${column},
     ${bytes(column)} > ${LISTED_VALUE_BYTES} AS ${column}_omitted`;
-  const LISTED = `${ABOUT}, ${listed('output')}, ${listed('input')}, ${AFTER_VALUES}`;
+  const LISTED = `${ABOUT}, ${listed('output')}, ${listed('input')}`;
   const prepared = prepareOnUse(connection);
 
   const count = (walk: Walk, query: ExecutionQuery): number =>

@@ -3,10 +3,10 @@
 import { type ExecutionStatus, isFinal } from '../../../../engine/model/execution.ts';
 import type { NewSignal } from '../../../../engine/model/stored-execution.ts';
 import type { SignalResult, SignalStore } from '../../../../engine/ports/storage.ts';
-import { readJson, readNumber, readText, toJsonColumn } from '../../sql/columns.ts';
 import { DUE_IN_SQLITE } from '../../sql/due.ts';
+import { columnsOf, readSignal, SIGNAL, writeFields } from '../../sql/fields.ts';
 import { toLiteral, toTextColumn } from './columns.ts';
-import type { RunTransaction, SqlConnection, SqlRow } from '../drivers/driver.ts';
+import type { RunTransaction, SqlConnection } from '../drivers/driver.ts';
 
 /** Stores a signal. The caller has started a transaction. */
 export type PutSignal = (signal: NewSignal) => SignalResult;
@@ -17,20 +17,21 @@ export function createPutSignal(connection: SqlConnection, namespace: string): P
   );
   const selectKnown = connection.prepare('SELECT 1 FROM ensemble_signals WHERE execution = ? AND id = ?');
   const insert = connection.prepare(
-    'INSERT INTO ensemble_signals (execution, id, name, created_at, payload) VALUES (?, ?, ?, ?, ?)',
+    `INSERT INTO ensemble_signals (execution, ${columnsOf(SIGNAL)}) VALUES (?, ${columnsOf(SIGNAL).fill('?')})`,
   );
   const update = connection.prepare(`
     UPDATE ensemble_executions AS e
     SET signals = coalesce(signals, 0) + 1, signalled_at = coalesce(signalled_at, ?),
       due_at = ${DUE_IN_SQLITE.signalled('instr(e.waits_for, ?) > 0', '?')}
     WHERE ref = ?`);
-  return ({ id, executionId, name, payload, createdAt }) => {
+  return (signal) => {
+    const { id, executionId, name, createdAt } = signal;
     const [row] = select.all([toTextColumn(executionId)]);
     if (!row) return 'unknown';
     const ref = row.ref as number;
     if (selectKnown.all([ref, toTextColumn(id)]).length > 0) return 'stored';
     if (isFinal(row.status as ExecutionStatus)) return 'ended';
-    insert.run([ref, toTextColumn(id), toTextColumn(name), createdAt, toJsonColumn(payload)]);
+    insert.run([ref, ...writeFields(SIGNAL, signal, toTextColumn)]);
     update.run([createdAt, JSON.stringify(name), createdAt, ref]);
     return 'stored';
   };
@@ -42,7 +43,7 @@ export function signalsTable(
   transaction: RunTransaction,
   put: PutSignal,
 ): SignalStore {
-  const ofExecution = `SELECT id, name, created_at, payload FROM ensemble_signals
+  const ofExecution = `SELECT ${columnsOf(SIGNAL)} FROM ensemble_signals
     WHERE execution = (SELECT ref FROM ensemble_executions WHERE namespace = ${toLiteral(namespace)} AND id = ?)`;
   const select = connection.prepare(`${ofExecution} AND name = ? ORDER BY seq LIMIT ? OFFSET ?`);
   const selectOne = connection.prepare(`${ofExecution} AND id = ?`);
@@ -56,16 +57,5 @@ export function signalsTable(
       const [row] = selectOne.all([toTextColumn(executionId), toTextColumn(id)]);
       return row && readSignal(row, executionId);
     },
-  };
-}
-
-function readSignal(row: SqlRow, executionId: string): NewSignal {
-  const name = `signal ${String(row.id)} of execution ${executionId}`;
-  return {
-    id: readText(row, 'id', name),
-    executionId,
-    name: readText(row, 'name', name),
-    payload: readJson(row, 'payload', name),
-    createdAt: readNumber(row, 'created_at', name),
   };
 }
