@@ -137,6 +137,7 @@ export type {
   OpenCount,
   OpenCounts,
   OpenStatus,
+  AcceptedExecution,
   ExecutionSummary,
   ExecutionTrigger,
   FinalStatus,

@@ -3,9 +3,9 @@
 
 import { CommanderError } from 'commander';
 import { isOrchestratorError, type OrchestratorError } from '../engine/base/errors.ts';
+import { createProgram } from './program.ts';
 import { CliError } from './terminal/cli-error.ts';
 import { createOutput, type Output } from './terminal/output.ts';
-import { createProgram } from './program.ts';
 import { oneLine } from './terminal/text.ts';
 
 const output = createOutput(process);

@@ -3,15 +3,15 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { Command } from 'commander';
-import { init } from './commands/init-command.ts';
-import type { Output } from './terminal/output.ts';
-import { type RunOptions, run } from './commands/run-command.ts';
 import { addComponents } from './commands/component-commands.ts';
 import { addDeliveries } from './commands/delivery-commands.ts';
-import { addGraph, addServiceCommands, collect, examples } from './commands/service-commands.ts';
+import { init } from './commands/init-command.ts';
 import { type OpenApiOptions, openApi } from './commands/openapi-command.ts';
+import { type RunOptions, run } from './commands/run-command.ts';
 import { type SchemaOptions, schema } from './commands/schema-command.ts';
+import { addGraph, addServiceCommands, collect, examples } from './commands/service-commands.ts';
 import { type ValidateOptions, validate } from './commands/validate-command.ts';
+import type { Output } from './terminal/output.ts';
 
 export interface ProgramHost {
   readonly cwd: string;

@@ -1,9 +1,9 @@
 /** The conformance suite of the engine: the same ensembles, crashes and results on every storage, and with every engine. */
 
-import type { ExecutionEngine } from '../engine/ports/execution-engine.ts';
-import type { MaybePromise } from '../engine/ports/operation.ts';
 import { embeddedEngine } from '../adapters/embedded-engine/embedded-engine.ts';
 import type { EmbeddedEngineOptions } from '../adapters/embedded-engine/engine-options.ts';
+import type { ExecutionEngine } from '../engine/ports/execution-engine.ts';
+import type { MaybePromise } from '../engine/ports/operation.ts';
 import { cancelCases } from './engine-suite/cancels.ts';
 import type { Declare } from './engine-suite/context.ts';
 import { damageCases } from './engine-suite/damage.ts';
@@ -12,22 +12,22 @@ import { definitionCases } from './engine-suite/definitions.ts';
 import type { EngineProcessOptions, EngineWorld, WorldReader } from './engine-suite/engine-world.ts';
 import { runFlow } from './engine-suite/flow.ts';
 import { PLAIN_FLOWS, TIMED_FLOWS } from './engine-suite/flows.ts';
+import { BLOCK_FLOWS, OTHER_FLOWS, STATE_FLOWS } from './engine-suite/flows-of-blocks.ts';
 import { CHILD_FLOWS } from './engine-suite/flows-of-children.ts';
 import { FORM_FLOWS, PARALLEL_FLOWS } from './engine-suite/flows-of-forms.ts';
-import { BLOCK_FLOWS, OTHER_FLOWS, STATE_FLOWS } from './engine-suite/flows-of-blocks.ts';
 import { PART_FLOWS } from './engine-suite/flows-of-parts.ts';
 import { WAIT_FLOWS } from './engine-suite/flows-of-waits.ts';
+import { pausedProcessCases } from './engine-suite/paused-processes.ts';
 import { queueCases } from './engine-suite/queues.ts';
+import { recoveryCases } from './engine-suite/recovery.ts';
 import { retentionCases } from './engine-suite/retention.ts';
 import { retryCases } from './engine-suite/retries.ts';
 import { sharedStorageCases } from './engine-suite/shared-storage.ts';
 import { signalCases } from './engine-suite/signals.ts';
-import { pausedProcessCases } from './engine-suite/paused-processes.ts';
 import { stateCases } from './engine-suite/states.ts';
-import type { CreateSubject } from './engine-suite/subject.ts';
-import { recoveryCases } from './engine-suite/recovery.ts';
 import { openStorageWorld, type SuiteStore } from './engine-suite/storage-world.ts';
 import { storedRowCases } from './engine-suite/stored-rows.ts';
+import type { CreateSubject } from './engine-suite/subject.ts';
 import { inWorld, type World, type WorldParts } from './engine-suite/world.ts';
 import type { SuiteRunner } from './http-suite.ts';
 

@@ -2,7 +2,7 @@
 
 import type { SuiteRunner } from './http-suite.ts';
 import { contentCases } from './mail-suite/contents.ts';
-import { mailContext, type MailWorld } from './mail-suite/context.ts';
+import { type MailWorld, mailContext } from './mail-suite/context.ts';
 import { failureCases } from './mail-suite/failures.ts';
 import { recipientCases } from './mail-suite/recipients.ts';
 

@@ -5,8 +5,8 @@ import { hasScope } from '../engine/model/token.ts';
 import { type ApiProblem, createClient } from './api/client.ts';
 import { toProblem } from './api/use-data.ts';
 import { AppContext, type AppState, type Caller } from './app-state.ts';
-import { SignIn } from './sign-in.tsx';
 import { Shell } from './shell.tsx';
+import { SignIn } from './sign-in.tsx';
 
 const MESSAGE_MS = 6_000;
 /** Other dashboards of the same origin have a token of their own. */

@@ -8,14 +8,18 @@ import { declareEngineSuite, type EngineSuiteOptions } from '../conformance/engi
 import { createOrchestrator, type Orchestrator } from '../orchestrator/create-orchestrator.ts';
 import type { OrchestratorOptions } from '../orchestrator/options.ts';
 
+export {
+  type ComponentSourceHolder,
+  type ComponentSuiteOptions,
+  componentSuite,
+} from '../conformance/component-suite.ts';
 export { type DataStores, type DataSuiteOptions, dataSuite } from '../conformance/data-suite.ts';
 export type {
-  EngineProcessOptions,
   EngineProcess,
+  EngineProcessOptions,
   EngineWorld,
   WorldReader,
 } from '../conformance/engine-suite/engine-world.ts';
-export type { SimulatedProcess } from '../testing-kit/processes/process-control.ts';
 export type { SuiteStore } from '../conformance/engine-suite/storage-world.ts';
 export type {
   EngineSuiteOptions,
@@ -23,20 +27,16 @@ export type {
   WorldEngineSuiteOptions,
 } from '../conformance/engine-suite.ts';
 export { type HttpSuiteOptions, httpSuite, type SuiteRunner } from '../conformance/http-suite.ts';
-export type { MailWorld, ReceivedMail } from '../conformance/mail-suite/context.ts';
-export { type MailSuiteOptions, mailSuite } from '../conformance/mail-suite.ts';
-export { type StorageSuiteOptions, storageSuite } from '../conformance/storage-suite.ts';
 export {
   type LimitStoreHolder,
   type LimitStoreSuiteOptions,
   limitStoreSuite,
 } from '../conformance/limit-store-suite.ts';
-export {
-  type ComponentSourceHolder,
-  type ComponentSuiteOptions,
-  componentSuite,
-} from '../conformance/component-suite.ts';
+export type { MailWorld, ReceivedMail } from '../conformance/mail-suite/context.ts';
+export { type MailSuiteOptions, mailSuite } from '../conformance/mail-suite.ts';
+export { type StorageSuiteOptions, storageSuite } from '../conformance/storage-suite.ts';
 export { type TokenHolder, type TokenSuiteOptions, tokenSuite } from '../conformance/token-suite.ts';
+export type { SimulatedProcess } from '../testing-kit/processes/process-control.ts';
 
 /**
  * Declares the tests of the engine suite: ensembles run on your storage. Their process dies before and after every commit, another

@@ -4,7 +4,11 @@
  * @module ensemble-orchestrator/postgres
  */
 
-export type { PostgresStorageOptions } from '../adapters/storage/postgres/options.ts';
+export {
+  type PostgresDatabase,
+  type PostgresDatabaseOptions,
+  postgresDatabase,
+} from '../adapters/storage/postgres/database/postgres-database.ts';
 export type { PgPool, PgPoolClient, PgQuery, PgResult } from '../adapters/storage/postgres/drivers/pg-driver.ts';
 export type {
   PgliteAnswer,
@@ -14,9 +18,5 @@ export type {
   PgliteRunner,
 } from '../adapters/storage/postgres/drivers/pglite-driver.ts';
 export type { PostgresJsSql } from '../adapters/storage/postgres/drivers/postgres-js-driver.ts';
-export {
-  type PostgresDatabase,
-  type PostgresDatabaseOptions,
-  postgresDatabase,
-} from '../adapters/storage/postgres/database/postgres-database.ts';
+export type { PostgresStorageOptions } from '../adapters/storage/postgres/options.ts';
 export { postgresStorage } from '../adapters/storage/postgres/postgres-storage.ts';

@@ -5,25 +5,26 @@
  */
 
 import { memoryStorage } from '../adapters/storage/memory/memory-storage.ts';
-import { type ManualClock, manualClock } from '../testing-kit/manual-clock.ts';
-import { type StubHttp, stubHttp } from '../testing-kit/stub-http.ts';
-import { replayHistory, type ReplayResult } from '../testing-kit/replay/replay-history.ts';
-import { type Script, type ScriptStub, stubbedScripts } from '../testing-kit/stub-script.ts';
-import { startTestProcess, type TestProcess } from '../testing-kit/test-process.ts';
 import type { AgentSource, EnsembleSource, EnsembleTypes, TypedOptions } from '../authoring/define.ts';
 import type { Execution } from '../engine/model/execution.ts';
 import type { ExecutionHistory } from '../engine/model/execution-history.ts';
-import { checkOptions, type OrchestratorOptions } from '../orchestrator/options.ts';
 import { createOrchestrator, type Orchestrator } from '../orchestrator/create-orchestrator.ts';
+import { checkOptions, type OrchestratorOptions } from '../orchestrator/options.ts';
 import type { ExecuteOptions, RetryOptions } from '../orchestrator/runs/execute-options.ts';
 import type { ExecutionHandle } from '../orchestrator/runs/handles.ts';
+import { type ManualClock, manualClock } from '../testing-kit/manual-clock.ts';
+import { type ReplayResult, replayHistory } from '../testing-kit/replay/replay-history.ts';
+import { type StubHttp, stubHttp } from '../testing-kit/stub-http.ts';
+import { type Script, type ScriptStub, stubbedScripts } from '../testing-kit/stub-script.ts';
+import { startTestProcess, type TestProcess } from '../testing-kit/test-process.ts';
 
-export { type FakeAnswer, type FakeModel, type FakeReply, fakeModel } from '../testing-kit/fake-model.ts';
 export { type KeptMail, type MemoryMail, type MemoryMailOptions, memoryMail } from '../adapters/mail/memory-mail.ts';
-export { type KeptSms, type MemorySms, type MemorySmsOptions, memorySms } from '../testing-kit/memory-sms.ts';
-export { type ManualClock, type ManualClockOptions, manualClock } from '../testing-kit/manual-clock.ts';
-export { type StubPdf, type StubPdfOptions, stubPdf } from '../testing-kit/stub-pdf.ts';
 export { memoryKv, memoryObjects } from '../adapters/storage/memory/data.ts';
+export { type FakeAnswer, type FakeModel, type FakeReply, fakeModel } from '../testing-kit/fake-model.ts';
+export { type ManualClock, type ManualClockOptions, manualClock } from '../testing-kit/manual-clock.ts';
+export { type KeptSms, type MemorySms, type MemorySmsOptions, memorySms } from '../testing-kit/memory-sms.ts';
+export type { ReplayResult } from '../testing-kit/replay/replay-history.ts';
+export type { ReplayDifference } from '../testing-kit/replay/replay-journal.ts';
 export {
   type StubAnswer,
   type StubCall,
@@ -31,8 +32,7 @@ export {
   type StubReply,
   stubHttp,
 } from '../testing-kit/stub-http.ts';
-export type { ReplayDifference } from '../testing-kit/replay/replay-journal.ts';
-export type { ReplayResult } from '../testing-kit/replay/replay-history.ts';
+export { type StubPdf, type StubPdfOptions, stubPdf } from '../testing-kit/stub-pdf.ts';
 export type { ScriptCall, ScriptStub } from '../testing-kit/stub-script.ts';
 
 export interface TestOrchestratorOptions<E extends readonly EnsembleSource[] = readonly EnsembleSource[]>

@@ -4,18 +4,18 @@
  * @module ensemble-orchestrator/workers
  */
 
-export type { Worker, WorkerContext } from '../adapters/hosts/workers/to-worker.ts';
 export type {
   DurableObjectParts,
   OrchestratingObject,
   WakeableOrchestrator,
 } from '../adapters/hosts/workers/to-durable-object.ts';
 export { toDurableObject } from '../adapters/hosts/workers/to-durable-object.ts';
+export type { Worker, WorkerContext } from '../adapters/hosts/workers/to-worker.ts';
 export { toWorker } from '../adapters/hosts/workers/to-worker.ts';
-export type { DurableObjectContext } from '../engine/ports/host.ts';
-export { durableObjectStorage } from '../adapters/storage/sqlite/durable-object-storage.ts';
 export {
-  platformMail,
   type PlatformMailBinding,
   type PlatformMailOptions,
+  platformMail,
 } from '../adapters/mail/platform-mail.ts';
+export { durableObjectStorage } from '../adapters/storage/sqlite/durable-object-storage.ts';
+export type { DurableObjectContext } from '../engine/ports/host.ts';

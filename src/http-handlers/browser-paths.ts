@@ -3,8 +3,8 @@
 import { OrchestratorError } from '../engine/base/errors.ts';
 import type { PlainRequest } from '../engine/ports/host.ts';
 import type { HandlerParts } from './call.ts';
-import type { Match, Route } from './router.ts';
 import { errorReply } from './reply.ts';
+import type { Match, Route } from './router.ts';
 
 /**
  * The start page and the icon, which a handler does not have. A browser is led to the dashboard, where one is served below the start page.

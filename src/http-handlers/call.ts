@@ -1,12 +1,12 @@
 /** A call: one request with its route, and what the route's function may use. */
 
 import type { FindAddress } from '../engine/access/client-address.ts';
-import type { RequestKeys } from '../engine/ports/request-keys.ts';
 import type { Principal, TokenScope } from '../engine/model/token.ts';
 import type { Clock } from '../engine/ports/clock.ts';
 import type { HostInfo, PlainRequest } from '../engine/ports/host.ts';
 import type { Logger } from '../engine/ports/logger.ts';
 import type { Masking, Measured } from '../engine/ports/masking.ts';
+import type { RequestKeys } from '../engine/ports/request-keys.ts';
 import type { Orchestrator } from '../orchestrator/create-orchestrator.ts';
 import type { ByteBudget, HeldBytes, SenderBudgets } from './byte-budget.ts';
 import type { CorsRule } from './cors.ts';

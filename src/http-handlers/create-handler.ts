@@ -11,12 +11,12 @@ import {
 } from '../engine/ports/host.ts';
 import type { Orchestrator } from '../orchestrator/create-orchestrator.ts';
 import { acceptsHtml, findBrowserPath } from './browser-paths.ts';
+import type { HandlerParts } from './call.ts';
 import { createApiRouter } from './create-api-handler.ts';
 import { type HandlerOptions, readHandlerOptions } from './handler-options.ts';
-import type { HandlerParts } from './call.ts';
 import { collectMetrics, type Metrics } from './metrics/collect-metrics.ts';
-import type { Route } from './router.ts';
 import { answerRequest } from './pipeline.ts';
+import type { Route } from './router.ts';
 import { handlerOf, toHandler } from './to-handler.ts';
 import { findWebhook, isWebhookPath } from './webhooks/find-webhook.ts';
 

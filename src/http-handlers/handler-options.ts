@@ -1,9 +1,6 @@
 /** The options of a handler, and their checks. */
 
 import { createFindAddress, type TrustProxy } from '../engine/access/client-address.ts';
-import type { Clock } from '../engine/ports/clock.ts';
-import { type Logger, loggerOf, SILENT } from '../engine/ports/logger.ts';
-import { MASKING, type ServedParts } from '../engine/ports/masking.ts';
 import {
   checkedLater,
   like,
@@ -13,6 +10,9 @@ import {
   wholeNumber,
   withMethods,
 } from '../engine/base/read-options.ts';
+import type { Clock } from '../engine/ports/clock.ts';
+import { type Logger, loggerOf, SILENT } from '../engine/ports/logger.ts';
+import { MASKING, type ServedParts } from '../engine/ports/masking.ts';
 import type { Orchestrator } from '../orchestrator/create-orchestrator.ts';
 import { ByteBudget, SenderBudgets } from './byte-budget.ts';
 import type { HandlerParts } from './call.ts';

@@ -1,10 +1,10 @@
 /** A caller that the host identifies by itself: the function that does it, and the check of what it returns. */
 
 import { planProblem } from '../engine/access/plans.ts';
+import { suggestName } from '../engine/base/suggest-name.ts';
 import type { Plan } from '../engine/model/plan.ts';
 import { type Principal, SCOPES, type TokenScope } from '../engine/model/token.ts';
 import type { HostInfo } from '../engine/ports/host.ts';
-import { suggestName } from '../engine/base/suggest-name.ts';
 
 /** A caller that the host has identified by itself, for example by a session. */
 export interface HostPrincipal {

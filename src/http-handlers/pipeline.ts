@@ -5,13 +5,13 @@ import { OrchestratorError } from '../engine/base/errors.ts';
 import { isPromise } from '../engine/base/maybe-promise.ts';
 import { METRICS } from '../engine/model/measurement.ts';
 import type { HostInfo, PlainAnswer, PlainRequest } from '../engine/ports/host.ts';
-import { type FoundRoute, findRoute, authorizeCaller, rejectUnusedInput } from './authorize.ts';
 import { authenticate, principalOf } from './authenticate.ts';
+import { authorizeCaller, type FoundRoute, findRoute, rejectUnusedInput } from './authorize.ts';
 import { countedBytes, HeldBytes } from './byte-budget.ts';
 import type { HandlerParts, HttpCall, RouteAccess } from './call.ts';
 import { corsHeaders, isPreflight } from './cors.ts';
 import { addressOf, countRequest, refuseExcess, setLimitHeaders } from './rate-limit.ts';
-import { EVENT_STREAM, asProblem, errorReply, isHidden, type Reply, withPlainError } from './reply.ts';
+import { asProblem, EVENT_STREAM, errorReply, isHidden, type Reply, withPlainError } from './reply.ts';
 import type { Found } from './router.ts';
 import { readIdempotencyKey, runOnce } from './run-once.ts';
 

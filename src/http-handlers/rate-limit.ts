@@ -2,8 +2,8 @@
 
 import type { RequestLimit } from '../engine/access/limits.ts';
 import { OrchestratorError } from '../engine/base/errors.ts';
-import type { HostInfo, PlainRequest } from '../engine/ports/host.ts';
 import type { Principal } from '../engine/model/token.ts';
+import type { HostInfo, PlainRequest } from '../engine/ports/host.ts';
 import type { MaybePromise } from '../engine/ports/operation.ts';
 import type { HandlerParts, HttpCall } from './call.ts';
 import { errorReply, type Reply } from './reply.ts';

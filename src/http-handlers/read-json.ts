@@ -2,8 +2,8 @@
 
 import { OrchestratorError } from '../engine/base/errors.ts';
 import { isPromise } from '../engine/base/maybe-promise.ts';
-import { weighJson } from './byte-budget.ts';
 import type { PlainRequest } from '../engine/ports/host.ts';
+import { weighJson } from './byte-budget.ts';
 import type { HandlerParts, HttpCall } from './call.ts';
 
 const JSON_TYPES: readonly string[] = ['application/json'];

@@ -5,12 +5,12 @@ import { guardLimitStore } from '../engine/access/guard-limit-store.ts';
 import { createLimits, type Limits } from '../engine/access/limits.ts';
 import { createPlans, type LimitsOptions, type Plans } from '../engine/access/plans.ts';
 import { createRequestKeys } from '../engine/access/request-keys.ts';
-import type { RequestKeys } from '../engine/ports/request-keys.ts';
 import { createTokens, type Tokens } from '../engine/access/tokens.ts';
 import { createUsage, type UsageReader } from '../engine/access/usage.ts';
 import type { IdSource } from '../engine/model/id.ts';
 import type { Clock } from '../engine/ports/clock.ts';
 import type { Logger } from '../engine/ports/logger.ts';
+import type { RequestKeys } from '../engine/ports/request-keys.ts';
 import type { Storage } from '../engine/ports/storage.ts';
 
 export interface Access {

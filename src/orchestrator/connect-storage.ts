@@ -3,20 +3,20 @@
  * restarts, instead of refusing every call at once.
  */
 
-import { isOrchestratorError } from '../engine/base/errors.ts';
-import { andThen, isPromise, type MaybePromise } from '../engine/base/maybe-promise.ts';
-import type { JsonObject } from '../engine/base/json.ts';
-import type { Clock } from '../engine/ports/clock.ts';
-import type { SteadyClock } from './steady-clock.ts';
-import type { DocumentStore } from '../engine/ports/document-store.ts';
-import type { Logger } from '../engine/ports/logger.ts';
-import { callPart, createParts, type StorageMethod } from '../engine/ports/storage-methods.ts';
-import type { Storage, StorageParts } from '../engine/ports/storage.ts';
-import { createStorageRetry } from '../engine/running/storage-retry.ts';
 import { memoryStorage } from '../adapters/storage/memory/memory-storage.ts';
 import { withStorageTimeout } from '../adapters/storage/with-storage-timeout.ts';
+import { isOrchestratorError } from '../engine/base/errors.ts';
+import type { JsonObject } from '../engine/base/json.ts';
+import { andThen, isPromise, type MaybePromise } from '../engine/base/maybe-promise.ts';
 import type { Emitter } from '../engine/events/emitter.ts';
+import type { Clock } from '../engine/ports/clock.ts';
+import type { DocumentStore } from '../engine/ports/document-store.ts';
+import type { Logger } from '../engine/ports/logger.ts';
+import type { Storage, StorageParts } from '../engine/ports/storage.ts';
+import { callPart, createParts, type StorageMethod } from '../engine/ports/storage-methods.ts';
+import { createStorageRetry } from '../engine/running/storage-retry.ts';
 import { withOutboxNotice } from './deliveries/connect-deliveries.ts';
+import type { SteadyClock } from './steady-clock.ts';
 
 /** After this time, a call of the storage fails. The call may have had its effect all the same. */
 const STORAGE_TIMEOUT_MS = 10_000;

@@ -1,27 +1,31 @@
 /** `createOrchestrator()`: connects the engine, the operations and the adapters. */
 
-import { CONSOLE } from '../adapters/log/console-logger.ts';
 import { systemClock } from '../adapters/clock/system-clock.ts';
+import { embeddedEngine } from '../adapters/embedded-engine/embedded-engine.ts';
 import { onClock } from '../adapters/http/exchange.ts';
 import { fetchHttp } from '../adapters/http/fetch-http.ts';
-import { embeddedEngine } from '../adapters/embedded-engine/embedded-engine.ts';
+import { CONSOLE } from '../adapters/log/console-logger.ts';
 import { memoryStorage } from '../adapters/storage/memory/memory-storage.ts';
 import type { AgentSource, EnsembleSource, EnsembleTypes, OtherNames, TypedOptions } from '../authoring/define.ts';
 import type { Limits } from '../engine/access/limits.ts';
 import type { Tokens } from '../engine/access/tokens.ts';
 import type { UsageReader } from '../engine/access/usage.ts';
-import type { CompileHost } from '../engine/definition/compile/compile-host.ts';
 import { type Duration, toMs } from '../engine/base/duration.ts';
+import type { CompileHost } from '../engine/definition/compile/compile-host.ts';
+import { createEmitter, type EventListener } from '../engine/events/emitter.ts';
 import { createMasking } from '../engine/interpreter/mask-secrets.ts';
 import type { EventKind } from '../engine/model/event.ts';
 import type { Execution } from '../engine/model/execution.ts';
 import { createIdSource } from '../engine/model/id.ts';
-import { createEmitter, type EventListener } from '../engine/events/emitter.ts';
-import type { ToolServers } from '../engine/ports/tool-server.ts';
 import { loggerOf } from '../engine/ports/logger.ts';
 import { MASKING, type ServedParts } from '../engine/ports/masking.ts';
+import type { ToolServers } from '../engine/ports/tool-server.ts';
+import type { Script } from '../operations/code/code-operation.ts';
 import { createAccess } from './access.ts';
 import { createClose } from './close.ts';
+import { warnOfUses } from './components/check-uses.ts';
+import type { Components } from './components/components.ts';
+import { createComponentParts } from './components/create-component-parts.ts';
 import { connectStorage } from './connect-storage.ts';
 import { createCatalog } from './definitions/catalog.ts';
 import {
@@ -31,33 +35,29 @@ import {
   type EnsembleItem,
   type Ensembles,
 } from './definitions/definitions.ts';
-import type { Kind } from './definitions/stored-definitions.ts';
-import { connectTelemetry } from './telemetry.ts';
-import { createEnsembleStates, type EnsembleStates } from './ensemble-states.ts';
-import { createExecutions, type Executions } from './runs/executions.ts';
-import { steadyClock } from './steady-clock.ts';
 import { loadEnsembles, logWarnings, readSharedAgents } from './definitions/load-definitions.ts';
-import type { Script } from '../operations/code/code-operation.ts';
+import { createRestore } from './definitions/restore-definitions.ts';
+import type { Kind } from './definitions/stored-definitions.ts';
+import type { Deliveries } from './deliveries/deliveries.ts';
+import { createEnsembleStates, type EnsembleStates } from './ensemble-states.ts';
+import { functionsOf } from './functions-of.ts';
+import type { Jobs } from './jobs/jobs.ts';
 import { mailSecrets } from './mail.ts';
 import { modelSecrets } from './models.ts';
-import { functionsOf } from './functions-of.ts';
 import { checkOptions, DEFAULT_BRAND, DEFAULT_RETENTION, type OrchestratorOptions, secretsOf } from './options.ts';
-import { createRestore } from './definitions/restore-definitions.ts';
 import { connectToolServers, registerOperations } from './register-operations.ts';
 import type { ExecuteOptions } from './runs/execute-options.ts';
 import { createExecutionService, type ExecutionService } from './runs/execution-service.ts';
+import { createExecutions, type Executions } from './runs/executions.ts';
 import type { ExecutionHandle } from './runs/handles.ts';
-import type { Deliveries } from './deliveries/deliveries.ts';
-import type { Jobs } from './jobs/jobs.ts';
 import type { Schedules } from './schedules/schedule-control.ts';
+import { createSignalLinks, type SignalLinks } from './signals/signal-links.ts';
+import { steadyClock } from './steady-clock.ts';
+import { connectTelemetry } from './telemetry.ts';
 import { createTimedParts } from './timed-parts.ts';
 import { runAllDue } from './timed-work.ts';
 import { toolServerSecrets } from './tool-server-options.ts';
-import type { Components } from './components/components.ts';
-import { warnOfUses } from './components/check-uses.ts';
-import { createComponentParts } from './components/create-component-parts.ts';
 import { createWebhookParts, type Webhooks } from './webhooks/webhooks.ts';
-import { createSignalLinks, type SignalLinks } from './signals/signal-links.ts';
 
 type Types = Readonly<Record<string, { readonly input: unknown; readonly output: unknown }>>;
 type InputArguments<T, N> = N extends keyof T

@@ -2,12 +2,12 @@
 
 import { OrchestratorError } from '../engine/base/errors.ts';
 import { cloneJson, copyJson, type Json, JsonError, type JsonObject } from '../engine/base/json.ts';
+import { refuseUnknownKeys } from '../engine/base/read-options.ts';
 import { isMap } from '../engine/json-schema/check-json-schema.ts';
 import type { Clock } from '../engine/ports/clock.ts';
 import type { StateStore } from '../engine/ports/storage.ts';
 import { alwaysChanged, type ChangeOptions, refuseOtherVersion } from './changes.ts';
 import type { Ensembles } from './definitions/definitions.ts';
-import { refuseUnknownKeys } from '../engine/base/read-options.ts';
 
 export interface EnsembleState {
   /** The `initial` values of the definition until the first change. */

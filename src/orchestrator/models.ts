@@ -2,19 +2,19 @@
 
 import { chatCompletions } from '../adapters/models/chat-completions.ts';
 import type { ModelServerOptions } from '../adapters/models/model-server-options.ts';
-import { headerProblem } from '../engine/model/http-header.ts';
-import type { HttpClient } from '../engine/ports/http.ts';
-import type { ModelProvider } from '../engine/ports/model.ts';
 import {
   checkedLater,
   isRecord,
   isText,
-  oneOf,
   type OptionChecks,
+  oneOf,
   optional,
   readOptions,
   required,
 } from '../engine/base/read-options.ts';
+import { headerProblem } from '../engine/model/http-header.ts';
+import type { HttpClient } from '../engine/ports/http.ts';
+import type { ModelProvider } from '../engine/ports/model.ts';
 
 type Models = Readonly<Record<string, ModelProvider | ModelServerOptions>>;
 

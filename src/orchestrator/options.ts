@@ -2,29 +2,8 @@
 
 import type { ModelServerOptions } from '../adapters/models/model-server-options.ts';
 import type { AgentSource, EnsembleSource } from '../authoring/define.ts';
-import { checkLimits, type LimitsOptions, isPrincipal } from '../engine/access/plans.ts';
+import { checkLimits, isPrincipal, type LimitsOptions } from '../engine/access/plans.ts';
 import { DURATION_RULE, type Duration, isDuration } from '../engine/base/duration.ts';
-import type { FunctionTable } from '../engine/expression/functions/function-table.ts';
-import { SIGNAL_LINK_STATES, type SignalPageTexts } from '../engine/model/signal-page.ts';
-import { isTraceparent, TRACEPARENT_RULE } from '../engine/model/trace-context.ts';
-import type { Principal } from '../engine/model/token.ts';
-import type { ComponentSource } from '../engine/ports/component-source.ts';
-import type { Telemetry } from '../engine/ports/telemetry.ts';
-import type { TemplateEngine } from '../engine/ports/template-engine.ts';
-import type { Clock } from '../engine/ports/clock.ts';
-import type { ExecutionEngine } from '../engine/ports/execution-engine.ts';
-import type { HttpClient } from '../engine/ports/http.ts';
-import type { Logger } from '../engine/ports/logger.ts';
-import type { MailSender } from '../engine/ports/mail.ts';
-import type { ModelProvider } from '../engine/ports/model.ts';
-import type { AnyOperation } from '../engine/ports/operation.ts';
-import type { SmsSender } from '../engine/ports/sms.ts';
-import type { PdfRenderer } from '../engine/ports/pdf.ts';
-import type { McpClient, ToolServerOptions } from '../engine/ports/tool-server.ts';
-import type { Storage } from '../engine/ports/storage.ts';
-import { areTags, isIdempotencyKey, isOwnId, START_RULES, type StartIdentity } from '../engine/model/start-once.ts';
-import { checkMailSender } from './mail.ts';
-import { checkModel } from './models.ts';
 import {
   checkedLater,
   duration,
@@ -41,9 +20,30 @@ import {
   someText,
   withMethods,
 } from '../engine/base/read-options.ts';
-import { checkToolServer } from './tool-server-options.ts';
+import type { FunctionTable } from '../engine/expression/functions/function-table.ts';
+import { SIGNAL_LINK_STATES, type SignalPageTexts } from '../engine/model/signal-page.ts';
+import { areTags, isIdempotencyKey, isOwnId, START_RULES, type StartIdentity } from '../engine/model/start-once.ts';
+import type { Principal } from '../engine/model/token.ts';
+import { isTraceparent, TRACEPARENT_RULE } from '../engine/model/trace-context.ts';
+import type { Clock } from '../engine/ports/clock.ts';
+import type { ComponentSource } from '../engine/ports/component-source.ts';
+import type { ExecutionEngine } from '../engine/ports/execution-engine.ts';
+import type { HttpClient } from '../engine/ports/http.ts';
+import type { Logger } from '../engine/ports/logger.ts';
+import type { MailSender } from '../engine/ports/mail.ts';
+import type { ModelProvider } from '../engine/ports/model.ts';
+import type { AnyOperation } from '../engine/ports/operation.ts';
+import type { PdfRenderer } from '../engine/ports/pdf.ts';
+import type { SmsSender } from '../engine/ports/sms.ts';
+import type { Storage } from '../engine/ports/storage.ts';
+import type { Telemetry } from '../engine/ports/telemetry.ts';
+import type { TemplateEngine } from '../engine/ports/template-engine.ts';
+import type { McpClient, ToolServerOptions } from '../engine/ports/tool-server.ts';
 import type { Script } from '../operations/code/code-operation.ts';
 import type { Binding } from '../operations/storage/storage-operation.ts';
+import { checkMailSender } from './mail.ts';
+import { checkModel } from './models.ts';
+import { checkToolServer } from './tool-server-options.ts';
 
 export interface OrchestratorOptions<E extends readonly EnsembleSource[] = readonly EnsembleSource[]> {
   /** YAML texts, objects, or results of `defineEnsemble`. */

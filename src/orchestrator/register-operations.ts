@@ -9,13 +9,13 @@ import type { ToolServers } from '../engine/ports/tool-server.ts';
 import { apiOperation } from '../operations/api/api-operation.ts';
 import { codeOperation } from '../operations/code/code-operation.ts';
 import { emailOperation } from '../operations/email/email-operation.ts';
-import { smsOperation } from '../operations/sms/sms-operation.ts';
 import { pdfOperation } from '../operations/pdf/pdf-operation.ts';
+import { smsOperation } from '../operations/sms/sms-operation.ts';
 import { storageOperation } from '../operations/storage/storage-operation.ts';
 import { thinkOperation } from '../operations/think/think-operation.ts';
+import { toolsOperation } from '../operations/tools/tools-operation.ts';
 import { builtInSenders } from './mail.ts';
 import { createProviders } from './models.ts';
-import { toolsOperation } from '../operations/tools/tools-operation.ts';
 import { DEFAULT_BRAND, type OrchestratorOptions } from './options.ts';
 
 /**

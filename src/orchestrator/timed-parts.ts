@@ -1,14 +1,14 @@
 /** What an orchestrator does at its time: its schedules, its deliveries, the rollouts of components and its jobs, with one timer. */
 
-import { connectDeliveries, type ConnectedDeliveries, type DeliveryParts } from './deliveries/connect-deliveries.ts';
 import type { Rollouts } from './components/rollouts.ts';
+import { type ConnectedDeliveries, connectDeliveries, type DeliveryParts } from './deliveries/connect-deliveries.ts';
 import { jobDocuments } from './jobs/job-documents.ts';
 import { createJobs, type Jobs, type StoredJob } from './jobs/jobs.ts';
 import { createJobTask } from './jobs/work-on-jobs.ts';
-import type { Executions } from './runs/executions.ts';
 import type { ConnectedOptions } from './options.ts';
-import { scheduleTasks, type SchedulesParts } from './schedules/schedules.ts';
+import type { Executions } from './runs/executions.ts';
 import { createSchedules, type Schedules } from './schedules/schedule-control.ts';
+import { type SchedulesParts, scheduleTasks } from './schedules/schedules.ts';
 import { createTimedWork, type TimedWork } from './timed-work.ts';
 
 export interface TimedOrchestratorParts {

@@ -1,19 +1,19 @@
 /** Checks the option `mcpServers`. No message holds a secret. */
 
 import { OrchestratorError } from '../engine/base/errors.ts';
-import { headerProblem } from '../engine/model/http-header.ts';
-import type { McpClient, ToolServerAuth, ToolServerOptions } from '../engine/ports/tool-server.ts';
 import {
   checkedLater,
   duration,
   isText,
-  oneOf,
   type OptionCheck,
   type OptionChecks,
+  oneOf,
   optional,
   readOptions,
   required,
 } from '../engine/base/read-options.ts';
+import { headerProblem } from '../engine/model/http-header.ts';
+import type { McpClient, ToolServerAuth, ToolServerOptions } from '../engine/ports/tool-server.ts';
 
 type Given<T> = { readonly [K in keyof T]?: unknown };
 

@@ -1,7 +1,7 @@
 /** An SMS sender for tests: it keeps its messages. */
 
-import { aFunction, readOptions } from '../engine/base/read-options.ts';
 import type { MaybePromise } from '../engine/base/maybe-promise.ts';
+import { aFunction, readOptions } from '../engine/base/read-options.ts';
 import type { SmsMessage, SmsSender } from '../engine/ports/sms.ts';
 
 export interface MemorySmsOptions {

@@ -1,7 +1,7 @@
 /** A PDF renderer for tests: it keeps the documents, and gives small PDFs with empty pages. */
 
-import { aFunction, readOptions, wholeNumber } from '../engine/base/read-options.ts';
 import type { MaybePromise } from '../engine/base/maybe-promise.ts';
+import { aFunction, readOptions, wholeNumber } from '../engine/base/read-options.ts';
 import type { PdfRenderer, PdfRequest } from '../engine/ports/pdf.ts';
 
 export interface StubPdfOptions {

@@ -1,7 +1,7 @@
 /** Stubs of scripts: a test replaces a registered script by name, and reads the calls of the stub. */
 
-import { suggestName } from '../engine/base/suggest-name.ts';
 import type { JsonObject } from '../engine/base/json.ts';
+import { suggestName } from '../engine/base/suggest-name.ts';
 import type { ExecutionInfo } from '../engine/ports/operation.ts';
 import type { OrchestratorOptions } from '../orchestrator/options.ts';
 

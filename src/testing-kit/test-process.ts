@@ -8,11 +8,11 @@ import type { AnyOperation, OperationContext } from '../engine/ports/operation.t
 import type { SmsSender } from '../engine/ports/sms.ts';
 import type { Storage } from '../engine/ports/storage.ts';
 import type { OrchestratorOptions } from '../orchestrator/options.ts';
-import { changeStorage } from './processes/change-storage.ts';
-import { controlProcess, ofProcess, type ProcessControl } from './processes/process-control.ts';
 import { createIdleWatch, type WhyStuck } from './idle-watch.ts';
 import { hostTurn, joinClock, type ManualClock } from './manual-clock.ts';
 import { mapMembers } from './map-members.ts';
+import { changeStorage } from './processes/change-storage.ts';
+import { controlProcess, ofProcess, type ProcessControl } from './processes/process-control.ts';
 
 /** What the process shares with the world around it. */
 export interface Surroundings {

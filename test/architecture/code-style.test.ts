@@ -19,40 +19,6 @@ const LONGER_FUNCTIONS: Readonly<Record<string, string>> = {
   'cli/graph/flow-tree.ts apply': 'one case for each kind of event',
 };
 
-/** Lines of a function with those of the functions inside it. A function that declares the cases of a suite may have any number. */
-const MAX_EXTENT = 100;
-/** Functions with more, to be split. A new one is not added. */
-const WIDER_FUNCTIONS: readonly string[] = [
-  'adapters/components/git/objects.ts createObjects',
-  'adapters/embedded-engine/commit-writer.ts createCommitWriter',
-  'adapters/embedded-engine/wakeups.ts createWakeups',
-  'adapters/embedded-engine/worker.ts createWorker',
-  'adapters/storage/memory/deliveries.ts memoryDeliveries',
-  'adapters/storage/postgres/drivers/postgres-js-driver.ts postgresJsDriver',
-  'adapters/storage/postgres/tables/commit-statements.ts commitStatements',
-  'adapters/storage/postgres/tables/commit.ts createCommit',
-  'adapters/storage/postgres/tables/sessions.ts createSessions',
-  'adapters/storage/postgres/tables/signals-table.ts signalsTable',
-  'adapters/storage/postgres/tables/workers-table.ts workersTable',
-  'adapters/storage/sqlite/tables/claim.ts createClaiming',
-  'adapters/storage/sqlite/tables/commit-statements.ts commitStatements',
-  'adapters/storage/sqlite/tables/commit.ts createCommit',
-  'adapters/storage/sqlite/tables/workers-table.ts workersTable',
-  'cli/graph/flow-tree.ts createFlowTree',
-  'engine/json-schema/pattern-syntax.ts readPattern',
-  'orchestrator/components/components.ts createComponents',
-  'orchestrator/definitions/catalog.ts createCatalog',
-  'orchestrator/definitions/definitions.ts createDefinitions',
-  'orchestrator/deliveries/delivery-lanes.ts createDeliveryLanes',
-  'orchestrator/deliveries/delivery-service.ts createDeliveryService',
-  'orchestrator/deliveries/receivers.ts createReceivers',
-  'orchestrator/runs/executions.ts createExecutions',
-  'orchestrator/timed-work.ts createTimedWork',
-  'orchestrator/webhooks/webhooks.ts createWebhooks',
-  'testing-kit/processes/process-control.ts controlProcess',
-  'conformance/engine-suite/world.ts inWorld',
-];
-
 const MIN_LINES = 40;
 /** Folders in which each file is one of a kind, and the index of the folder is their importer. */
 const FAMILIES =
@@ -115,7 +81,6 @@ interface LongFunction {
   readonly name: string;
   /** Without those of the functions inside it. */
   readonly lines: number;
-  readonly extent: number;
 }
 
 function functionsOf({ path, ast }: SourceFile): readonly LongFunction[] {
@@ -138,7 +103,6 @@ function functionsOf({ path, ast }: SourceFile): readonly LongFunction[] {
       found.push({
         name: `${path} ${given?.getText(ast) ?? ''}`.trim(),
         lines: lengthOf(node) - inside(node),
-        extent: lengthOf(node),
       });
     }
     ts.forEachChild(node, visit);
@@ -201,15 +165,6 @@ describe('code style', () => {
         .map(({ name, lines: length }) => `${name}: ${length} lines`),
     ).toEqual([]);
     expect(Object.keys(LONGER_FUNCTIONS).filter((name) => !long.some((one) => one.name === name))).toEqual([]);
-  });
-
-  it(`a function has at most ${MAX_EXTENT} lines with the functions inside it, except those that are listed`, () => {
-    const wide = [...graph.values()]
-      .flatMap(functionsOf)
-      .filter(({ name, extent }) => extent > MAX_EXTENT && !name.endsWith('Cases'))
-      .map(({ name }) => name);
-    expect(wide.filter((name) => !WIDER_FUNCTIONS.includes(name))).toEqual([]);
-    expect(WIDER_FUNCTIONS.filter((name) => !wide.includes(name))).toEqual([]);
   });
 
   it('a file opens with one comment that says what it does', () => {

@@ -1,7 +1,7 @@
 /** Makes the providers of the AI SDK serve the model port. */
 
-import { checkedLater, type OptionChecks, readOptions } from '../../engine/base/read-options.ts';
 import { OrchestratorError } from '../../engine/base/errors.ts';
+import { checkedLater, type OptionChecks, readOptions } from '../../engine/base/read-options.ts';
 import { underDeadline } from '../../engine/base/under-deadline.ts';
 import type { ModelAnswer, ModelPrices, ModelProvider, ModelRequest } from '../../engine/ports/model.ts';
 import type { AiLanguageModel, AiProvider, AiProviderOptions, GenerateResult, StreamPart } from './ai-sdk-types.ts';

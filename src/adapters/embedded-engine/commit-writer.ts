@@ -18,9 +18,9 @@
  * | fails in any other way | all entries are written again together, until the time for retries is over |
  */
 
+import { nextTurn } from '../../engine/base/next-turn.ts';
 import { estimateEntryBytes } from '../../engine/model/estimate-entry-bytes.ts';
 import type { CommitEntry } from '../../engine/model/stored-execution.ts';
-import { nextTurn } from '../../engine/base/next-turn.ts';
 import type { Clock } from '../../engine/ports/clock.ts';
 import type { MaybePromise } from '../../engine/ports/operation.ts';
 import type { CommitResult, Storage } from '../../engine/ports/storage.ts';

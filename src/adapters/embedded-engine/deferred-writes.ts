@@ -5,8 +5,8 @@
 
 import { isRepeatable } from '../../engine/model/start-once.ts';
 import type { CommitEntry, ExecutionEnd } from '../../engine/model/stored-execution.ts';
-import type { EngineState } from './engine-state.ts';
 import { isTransient } from '../../engine/running/storage-retry.ts';
+import type { EngineState } from './engine-state.ts';
 
 const PAUSE_MS = 1000;
 

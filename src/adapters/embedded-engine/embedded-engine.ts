@@ -7,16 +7,16 @@
 
 import { OrchestratorError } from '../../engine/base/errors.ts';
 import { andThen } from '../../engine/base/maybe-promise.ts';
+import { type Execution, isFinal } from '../../engine/model/execution.ts';
 import type { AttachedEngine, EngineHost, ExecutionEngine } from '../../engine/ports/execution-engine.ts';
 import { acceptExecution } from './accept-execution.ts';
 import { cancelExecution } from './cancel-execution.ts';
 import { closeEngine } from './close-engine.ts';
 import { type EmbeddedEngineOptions, readEngineOptions } from './engine-options.ts';
 import { createEngineState, type EngineState } from './engine-state.ts';
-import { runCycle, startPolling } from './poll.ts';
 import { checkLater } from './launch-run.ts';
+import { runCycle, startPolling } from './poll.ts';
 import { createRunRecords } from './run-log.ts';
-import { type Execution, isFinal } from '../../engine/model/execution.ts';
 
 /**
  * Runs executions in this process. Several processes on one shared storage share the work, and resume the executions of processes

@@ -1,16 +1,16 @@
 /** The state of one embedded engine. The functions in this folder take it as their first argument. */
 
-import type { EngineHost, LoadedDefinition } from '../../engine/ports/execution-engine.ts';
 import type { Clock } from '../../engine/ports/clock.ts';
+import type { EngineHost, LoadedDefinition } from '../../engine/ports/execution-engine.ts';
 import type { Logger } from '../../engine/ports/logger.ts';
 import type { MaybePromise } from '../../engine/ports/operation.ts';
 import type { Storage } from '../../engine/ports/storage.ts';
+import { createStorageRetry, type StorageRetry } from '../../engine/running/storage-retry.ts';
 import { type ActiveRuns, createActiveRuns, type Run } from './active-runs.ts';
 import { type CommitWriter, createCommitWriter } from './commit-writer.ts';
 import type { EmbeddedEngineOptions } from './engine-options.ts';
 import { createExecutionBackoff, type ExecutionBackoff } from './execution-backoff.ts';
 import { createRunParts, type RunPartsOf } from './run-log.ts';
-import { createStorageRetry, type StorageRetry } from '../../engine/running/storage-retry.ts';
 import { BLAME_WINDOW_MS, createSuspects, type Suspects } from './suspects.ts';
 import { createWaiters, type Waiters } from './waiters.ts';
 import { createWakeups, type RunCycle, type Wakeups } from './wakeups.ts';

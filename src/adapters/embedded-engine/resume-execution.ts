@@ -1,11 +1,10 @@
 /** Resumes or starts a claimed execution: reads its records, loads its definition, and launches its run. */
 
-import type { LoadedDefinition, Outbox } from '../../engine/ports/execution-engine.ts';
 import { isOrchestratorError, messageOf } from '../../engine/base/errors.ts';
 import { nextTurn } from '../../engine/base/next-turn.ts';
 import { signalsOfEnd } from '../../engine/model/child.ts';
 import type { ExecutionTrigger } from '../../engine/model/execution.ts';
-import { waitedBefore } from '../../engine/model/execution-record.ts';
+import { startsWithResults, waitedBefore } from '../../engine/model/execution-record.ts';
 import type {
   ClaimedExecution,
   CommitEntry,
@@ -14,6 +13,8 @@ import type {
   NewExecution,
   StepRecord,
 } from '../../engine/model/stored-execution.ts';
+import type { LoadedDefinition, Outbox } from '../../engine/ports/execution-engine.ts';
+import type { MaybePromise } from '../../engine/ports/operation.ts';
 import { isAfterCrash } from '../../engine/running/held-execution.ts';
 import { PinnedComponents } from '../../engine/running/pinned-components.ts';
 import type { Run } from './active-runs.ts';
@@ -21,7 +22,6 @@ import { releaseLater } from './deferred-writes.ts';
 import type { EngineState } from './engine-state.ts';
 import { launchRun } from './launch-run.ts';
 import { FIRST_DEATH_BLAME, MAX_BLAME } from './suspects.ts';
-import type { MaybePromise } from '../../engine/ports/operation.ts';
 
 /** An execution that was reclaimed from dead workers more often than this is ended, whatever the causes of death. */
 const MAX_RECOVERIES = 100;
@@ -122,7 +122,7 @@ async function begin(engine: EngineState, { worker, claimed, reached }: Claim): 
   let records: readonly StepRecord[] | undefined;
   try {
     // A queued retry was stored with the results that it keeps.
-    if (begun || execution.retryOf !== undefined) records = await readRecords(engine, id);
+    if (begun || startsWithResults(execution)) records = await readRecords(engine, id);
   } catch (error) {
     if (!isDamage(error)) throw error;
     const message = `what is stored of it is damaged: ${error.message}`;

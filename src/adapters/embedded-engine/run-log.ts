@@ -10,8 +10,8 @@ import type { MaybePromise } from '../../engine/ports/operation.ts';
 import type { RunLog } from '../../engine/ports/run-log.ts';
 import type { Storage } from '../../engine/ports/storage.ts';
 import type { RunParts } from '../../engine/running/run-journal.ts';
-import type { CommitWriter } from './commit-writer.ts';
 import type { StorageRetry } from '../../engine/running/storage-retry.ts';
+import type { CommitWriter } from './commit-writer.ts';
 import type { Lease } from './worker.ts';
 
 /** What a run needs. All runs of a worker share it. */

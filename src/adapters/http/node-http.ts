@@ -1,26 +1,26 @@
 /** The HTTP client for Node: like `fetchHttp`, but it checks all addresses of a name, and connects only to checked addresses. */
 
-import { aFunction, readOptions } from '../../engine/base/read-options.ts';
 import { type ClientRequest, Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import { isIP, type LookupFunction } from 'node:net';
+import { pipeline, type Transform } from 'node:stream';
+import { createBrotliDecompress, createGunzip, createInflate, createInflateRaw } from 'node:zlib';
+import { aFunction, readOptions } from '../../engine/base/read-options.ts';
 import type { HttpClient, HttpRequest, HttpResponse } from '../../engine/ports/http.ts';
 import { type AddressRules, addressRules } from './address-rules.ts';
 import { type AdmittedRequest, admitRequest, refuseAddress } from './admit-request.ts';
 import { bodyCollector, fragmented } from './body-collector.ts';
 import {
+  type ContentCoding,
   collectHeaders,
   contentCoding,
   exchangeFailure,
   type OnHead,
   toExchangeFailure,
   underDeadline,
-  type ContentCoding,
 } from './exchange.ts';
 import { nameLookups, type ResolveName } from './name-lookups.ts';
 import { SOCKET_CHECKS, socketSlots } from './socket-slots.ts';
-import { pipeline, type Transform } from 'node:stream';
-import { createBrotliDecompress, createGunzip, createInflate, createInflateRaw } from 'node:zlib';
 
 export interface NodeHttpOptions {
   /** As for `fetchHttp`. A listed name may resolve to any address. A listed range allows the addresses of all names in it. */

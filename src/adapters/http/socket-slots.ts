@@ -1,7 +1,7 @@
 /** Limits the concurrent exchanges with one host. Others wait in order, and an aborted one leaves the queue. */
 
-import { checkedLater, optional } from '../../engine/base/read-options.ts';
 import pLimit, { type LimitFunction } from 'p-limit';
+import { checkedLater, optional } from '../../engine/base/read-options.ts';
 
 export interface SocketSlots {
   /**

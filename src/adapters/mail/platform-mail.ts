@@ -1,7 +1,7 @@
 /** A mail sender over the `send_email` binding of Cloudflare Workers. */
 
-import { optional, readOptions } from '../../engine/base/read-options.ts';
 import { messageOf, OrchestratorError } from '../../engine/base/errors.ts';
+import { optional, readOptions } from '../../engine/base/read-options.ts';
 import { underDeadline } from '../../engine/base/under-deadline.ts';
 import type { MailAddress, MailMessage, MailSender, SendOptions } from '../../engine/ports/mail.ts';
 import { mailHeaders } from './mail-headers.ts';

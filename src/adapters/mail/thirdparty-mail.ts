@@ -1,9 +1,9 @@
 /** A mail sender over the HTTP API of Resend, and of services that speak the same format. */
 
-import { optional, readOptions } from '../../engine/base/read-options.ts';
 import { toBase64 } from '../../engine/base/base64.ts';
 import { isOrchestratorError, messageOf, OrchestratorError } from '../../engine/base/errors.ts';
 import type { JsonObject } from '../../engine/base/json.ts';
+import { optional, readOptions } from '../../engine/base/read-options.ts';
 import { isRetryableStatus, retryAfterOf } from '../../engine/model/retry-after.ts';
 import type { HttpResponse } from '../../engine/ports/http.ts';
 import type { MailAddress, MailMessage, MailSender, SendOptions } from '../../engine/ports/mail.ts';

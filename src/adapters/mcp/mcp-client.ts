@@ -1,7 +1,7 @@
 /** The port `McpClient` over the package `@modelcontextprotocol/client`: streamable HTTP, through the guarded HTTP client. */
 
-import { flag, readOptions } from '../../engine/base/read-options.ts';
 import type { Json, JsonObject } from '../../engine/base/json.ts';
+import { flag, readOptions } from '../../engine/base/read-options.ts';
 import type {
   McpClient,
   ToolAnswer,

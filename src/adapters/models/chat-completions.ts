@@ -1,13 +1,13 @@
 /** The built-in model provider: any server with the `chat/completions` API that OpenAI introduced. */
 
 import type { Json } from '../../engine/base/json.ts';
-import type { HttpClient, HttpRequest, HttpResponse } from '../../engine/ports/http.ts';
 import { querySecrets } from '../../engine/model/peer-text.ts';
+import type { HttpClient, HttpRequest, HttpResponse } from '../../engine/ports/http.ts';
 import type { ModelAnswer, ModelProvider, ModelRequest } from '../../engine/ports/model.ts';
 import { answerFailure, type ChatCall, statusFailure } from './chat-failure.ts';
+import { parseJson } from './chat-json.ts';
 import { toChatBody } from './chat-request.ts';
 import { createChatStream } from './chat-stream.ts';
-import { parseJson } from './chat-json.ts';
 import type { ModelServerOptions } from './model-server-options.ts';
 import { readCompletion } from './read-completion.ts';
 

@@ -4,8 +4,8 @@ import { type Context, context, type Span, SpanKind, type Tracer } from '@opente
 import type { HttpClient, HttpRequest } from '../../engine/ports/http.ts';
 import { addressRules, portOf } from '../http/address-rules.ts';
 import { HTTP_STATUS, requestAttributes } from './names.ts';
-import { fail, inSpan } from './spans.ts';
 import { hasProvider, holderOf, toTraceContext, withoutInstrumentation } from './span-contexts.ts';
+import { fail, inSpan } from './spans.ts';
 
 /** Whether the trace is passed on to a host. */
 export type Propagates = (url: URL) => boolean;

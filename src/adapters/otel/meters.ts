@@ -1,7 +1,7 @@
 /** The metrics of the page on metrics, as instruments of OpenTelemetry. */
 
-import { createNoopMeter, type Attributes, type Meter, metrics } from '@opentelemetry/api';
-import { boundsOf, GAUGES, gaugesOf, type Metric, METRICS } from '../../engine/model/measurement.ts';
+import { type Attributes, createNoopMeter, type Meter, metrics } from '@opentelemetry/api';
+import { boundsOf, GAUGES, gaugesOf, METRICS, type Metric } from '../../engine/model/measurement.ts';
 import type { TelemetryHost } from '../../engine/ports/telemetry.ts';
 import { metricNames, SCOPE } from './names.ts';
 

@@ -6,9 +6,9 @@
 import type { Attributes } from '@opentelemetry/api';
 import type { TokenUsage } from '../../engine/model/execution.ts';
 import { METRICS, type Metric } from '../../engine/model/measurement.ts';
-import { portOf } from '../http/address-rules.ts';
 import type { OperationPart } from '../../engine/ports/operation.ts';
 import type { TracedAttempt, TracedDelivery, TracedRun, TracedStart } from '../../engine/ports/telemetry.ts';
+import { portOf } from '../http/address-rules.ts';
 
 /** The name of the tracer and of the meter. */
 export const SCOPE = 'ensemble-orchestrator';

@@ -1,14 +1,14 @@
 /** The PDF renderer that prints with a Chromium of this computer, through playwright-core. */
 
-import { flag, readOptions, someText, wholeNumber } from '../../engine/base/read-options.ts';
-import type { Browser, BrowserContext, Page } from 'playwright-core';
 import pLimit from 'p-limit';
+import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { messageOf, OrchestratorError } from '../../engine/base/errors.ts';
 import { packageFailure } from '../../engine/base/package-failure.ts';
+import { flag, readOptions, someText, wholeNumber } from '../../engine/base/read-options.ts';
 import { withTimeout } from '../../engine/base/with-timeout.ts';
 import type { PdfDocument, PdfRenderer, PdfRequest } from '../../engine/ports/pdf.ts';
 import { findChromium } from './find-chromium.ts';
-import { toDocument, toPrintOptions, tooLong } from './print-options.ts';
+import { toDocument, tooLong, toPrintOptions } from './print-options.ts';
 
 export interface ChromiumPdfOptions {
   /** The program. Default: a Chromium, Chrome or Edge in the usual places. */

@@ -1,7 +1,7 @@
 /** The PDF renderer of Cloudflare's Browser Rendering, over its HTTP API. */
 
-import { like, optional, readOptions, required } from '../../engine/base/read-options.ts';
 import { OrchestratorError } from '../../engine/base/errors.ts';
+import { like, optional, readOptions, required } from '../../engine/base/read-options.ts';
 import { isRetryableStatus, retryAfterOf } from '../../engine/model/retry-after.ts';
 import type { HttpResponse } from '../../engine/ports/http.ts';
 import type { PdfRenderer, PdfRequest } from '../../engine/ports/pdf.ts';

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { messageOf } from '../../engine/base/errors.ts';
 import { cleanHtml } from './clean-html.ts';
 import { convertHtml, type PdfNode, TABLE_LAYOUT } from './convert-html.ts';
-import { setFonts, STYLES, toFamilies } from './fonts.ts';
+import { STYLES, setFonts, toFamilies } from './fonts.ts';
 import type { PdfPackages } from './load-pdf-packages.ts';
 import { type FontFiles, RefusedHtml, type ThreadData, type ThreadJob } from './thread-messages.ts';
 

@@ -1,6 +1,6 @@
 /** Counts requests that arrive together in one step of a store, in the order in which they arrived. */
 
-import { logEndsAt, readLogText, type RequestLog, takeFromLogs, toLogText } from '../../engine/model/request-log.ts';
+import { logEndsAt, type RequestLog, readLogText, takeFromLogs, toLogText } from '../../engine/model/request-log.ts';
 import type { LimitStore, RateAnswer, RateWindow } from '../../engine/ports/limit-store.ts';
 
 /** One request. */

@@ -6,7 +6,7 @@
 import { isOrchestratorError, OrchestratorError } from '../../engine/base/errors.ts';
 import { andThen } from '../../engine/base/maybe-promise.ts';
 import { estimateEntryBytes } from '../../engine/model/estimate-entry-bytes.ts';
-import { type Measure, METRICS } from '../../engine/model/measurement.ts';
+import { METRICS, type Measure } from '../../engine/model/measurement.ts';
 import type { CommitEntry } from '../../engine/model/stored-execution.ts';
 import type { Clock } from '../../engine/ports/clock.ts';
 import type { CommitResult, Storage } from '../../engine/ports/storage.ts';

@@ -20,7 +20,7 @@ import { signRequest } from '../../engine/signing/sign-request.ts';
 import { argumentsCheck, unknownTool } from './check-arguments.ts';
 import { httpToolServer } from './http-tool-server.ts';
 import { oauthToken } from './oauth-token.ts';
-import { sharedTask, type SharedTask } from './shared-task.ts';
+import { type SharedTask, sharedTask } from './shared-task.ts';
 
 export interface ToolServersParts {
   readonly servers: Readonly<Record<string, ToolServerOptions>>;

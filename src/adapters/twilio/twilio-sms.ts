@@ -1,5 +1,8 @@
 /** Sends text messages by Twilio's HTTP API. */
 
+import { toBase64 } from '../../engine/base/base64.ts';
+import { isOrchestratorError, OrchestratorError } from '../../engine/base/errors.ts';
+import type { JsonObject } from '../../engine/base/json.ts';
 import {
   httpAddress,
   like,
@@ -8,9 +11,6 @@ import {
   readOptions,
   required,
 } from '../../engine/base/read-options.ts';
-import { toBase64 } from '../../engine/base/base64.ts';
-import { isOrchestratorError, OrchestratorError } from '../../engine/base/errors.ts';
-import type { JsonObject } from '../../engine/base/json.ts';
 import { isRetryableStatus, retryAfterOf } from '../../engine/model/retry-after.ts';
 import type { HttpResponse } from '../../engine/ports/http.ts';
 import type { SmsMessage, SmsSender } from '../../engine/ports/sms.ts';

@@ -1,5 +1,6 @@
 /** `ensemble component`: registers components, creates versions, shows and deploys them: in a repository, in a store, or on a running server. */
 
+import { readPages } from '../../engine/base/read-pages.ts';
 import {
   COMPONENT_KINDS,
   type ComponentKind,
@@ -7,10 +8,9 @@ import {
   type ResolvedComponent,
 } from '../../engine/model/component.ts';
 import { showSplit } from '../../engine/model/split.ts';
-import { readInput } from '../project/read-input.ts';
 import { readComponentFile } from '../project/component-file.ts';
+import { readInput } from '../project/read-input.ts';
 import { type PlaceOptions, withService } from '../service/open-service.ts';
-import { readPages } from '../../engine/base/read-pages.ts';
 import type { Service, ServiceHost } from '../service/service.ts';
 import { CliError, wrongUsage } from '../terminal/cli-error.ts';
 import type { Output } from '../terminal/output.ts';

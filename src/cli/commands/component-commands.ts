@@ -1,6 +1,7 @@
 /** The command `component`. */
 
 import type { Command } from 'commander';
+import { type CompareOptions, compareComponent } from './compare-command.ts';
 import {
   addComponent,
   type ComponentAddOptions,
@@ -18,8 +19,7 @@ import {
   tagComponent,
   undeployComponent,
 } from './component-command.ts';
-import { compareComponent, type CompareOptions } from './compare-command.ts';
-import { collect, type CommandParts, examples, place } from './service-commands.ts';
+import { type CommandParts, collect, examples, place } from './service-commands.ts';
 
 export function addComponents(program: Command, parts: CommandParts): void {
   const component = program

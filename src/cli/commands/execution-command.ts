@@ -1,32 +1,33 @@
 /** `ensemble execution list`, `show` and `watch`: shows executions of a store or of a running server. */
 
-import { EXECUTION_STATUSES, type Execution, type ExecutionStatus } from '../../engine/model/execution.ts';
 import { parseDuration } from '../../engine/base/duration.ts';
 import { readInstant } from '../../engine/base/read-instant.ts';
-import { suggestName } from '../../engine/base/suggest-name.ts';
-import { wrongUsage } from '../terminal/cli-error.ts';
-import { onInterrupt } from '../terminal/interrupt.ts';
-import { type PlaceOptions, withService } from '../service/open-service.ts';
-import type { Output } from '../terminal/output.ts';
 import { readPages } from '../../engine/base/read-pages.ts';
-import type { ServiceHost } from '../service/service.ts';
+import { suggestName } from '../../engine/base/suggest-name.ts';
+import {
+  EXECUTION_FILTERS,
+  EXECUTION_STATUSES,
+  type Execution,
+  type ExecutionStatus,
+} from '../../engine/model/execution.ts';
+import type { ExecutionFilter } from '../../orchestrator/runs/execution-filter.ts';
 import { summarizeWaits } from '../progress/describe-waits.ts';
 import { describeExecution } from '../progress/show-execution.ts';
+import { watchExecution } from '../progress/watch-execution.ts';
+import { type PlaceOptions, withService } from '../service/open-service.ts';
+import type { ServiceHost } from '../service/service.ts';
+import { wrongUsage } from '../terminal/cli-error.ts';
+import { onInterrupt } from '../terminal/interrupt.ts';
+import type { Output } from '../terminal/output.ts';
 import { type Column, formatTable, terminalWidth } from '../terminal/table.ts';
 import { formatDuration, printJson } from '../terminal/text.ts';
 import { formatDistance } from '../terminal/times.ts';
-import { watchExecution } from '../progress/watch-execution.ts';
 
-export interface ExecutionListOptions extends PlaceOptions {
-  readonly ensemble?: string;
-  readonly status?: string;
+type Filters = { readonly [Name in (typeof EXECUTION_FILTERS)[number]]?: string };
+
+export interface ExecutionListOptions extends PlaceOptions, Omit<Filters, 'parentId' | 'errorCode' | 'unresolved'> {
   /** The id of a parent execution. */
   readonly parent?: string;
-  readonly retryOf?: string;
-  readonly tag?: string;
-  readonly since?: string;
-  readonly until?: string;
-  readonly search?: string;
   readonly error?: string;
   readonly unresolved?: boolean;
   readonly oldest?: boolean;
@@ -53,22 +54,17 @@ export async function listExecutions(
   output: Output,
   host: ServiceHost,
 ): Promise<number> {
-  const { ensemble, parent: parentId, retryOf, tag, search, error: errorCode, unresolved } = options;
   const now = Date.now();
-  const since = readTime(options.since, 'since', now);
-  const until = readTime(options.until, 'until', now);
   const order = options.oldest ? ('oldest' as const) : undefined;
-  const filter = {
-    ensemble,
+  const given: Readonly<Record<string, unknown>> = {
+    ...options,
+    parentId: options.parent,
+    errorCode: options.error,
     status: readStatus(options.status),
-    parentId,
-    retryOf,
-    tag,
-    since,
-    until,
-    search,
-    ...{ errorCode, unresolved },
+    since: readTime(options.since, 'since', now),
+    until: readTime(options.until, 'until', now),
   };
+  const filter: ExecutionFilter = Object.fromEntries(EXECUTION_FILTERS.map((name) => [name, given[name]]));
   const wanted = readLimit(options.limit);
   const { items: executions, nextCursor } = await withService(options, host, (service) =>
     readPages('executions', (page) => service.executions.list({ ...filter, order, ...page }), wanted),

@@ -2,13 +2,14 @@
 
 import { isOrchestratorError } from '../../engine/base/errors.ts';
 import { type Execution, isFinal } from '../../engine/model/execution.ts';
-import { CliError } from '../terminal/cli-error.ts';
-import type { ExecutionShowOptions } from './execution-command.ts';
-import { withService } from '../service/open-service.ts';
-import type { Output } from '../terminal/output.ts';
+import { normalizeExecutionId } from '../../engine/model/id.ts';
 import { readInput } from '../project/read-input.ts';
+import { withService } from '../service/open-service.ts';
 import type { ServiceHost } from '../service/service.ts';
+import { CliError } from '../terminal/cli-error.ts';
+import type { Output } from '../terminal/output.ts';
 import { oneLine, printJson } from '../terminal/text.ts';
+import type { ExecutionShowOptions } from './execution-command.ts';
 
 export async function cancelExecution(
   id: string,
@@ -56,7 +57,7 @@ export async function retryExecution(
   }
   const queued = record.status === 'queued' ? '; it is queued until a server has capacity for it' : '';
   output.say(
-    `${output.colors.green('✓')} execution ${oneLine(idOf(record))} retries ${oneLine(record.retryOf ?? id)}${queued}\n`,
+    `${output.colors.green('✓')} execution ${oneLine(idOf(record))} retries ${oneLine(normalizeExecutionId(id))}${queued}\n`,
   );
   return 0;
 }

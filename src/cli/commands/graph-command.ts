@@ -1,16 +1,16 @@
 /** `ensemble graph`: the flow of an ensemble as a Mermaid flowchart, optionally with the state of one execution. */
 
+import { readPages } from '../../engine/base/read-pages.ts';
 import type { Execution } from '../../engine/model/execution.ts';
 import type { ExecutionStep } from '../../engine/model/execution-step.ts';
-import { CliError, wrongUsage } from '../terminal/cli-error.ts';
-import { type FoundDefinition, findDefinition } from '../project/find-definition.ts';
-import { flowGraph } from '../graph/flow-graph.ts';
-import { type PlaceOptions, withService } from '../service/open-service.ts';
-import type { Output } from '../terminal/output.ts';
-import { type Direction, MERMAID_EDGES, printMermaid } from '../graph/print-mermaid.ts';
-import { readPages } from '../../engine/base/read-pages.ts';
-import type { ServiceHost } from '../service/service.ts';
 import { executionMarks } from '../graph/execution-marks.ts';
+import { flowGraph } from '../graph/flow-graph.ts';
+import { type Direction, MERMAID_EDGES, printMermaid } from '../graph/print-mermaid.ts';
+import { type FoundDefinition, findDefinition } from '../project/find-definition.ts';
+import { type PlaceOptions, withService } from '../service/open-service.ts';
+import type { ServiceHost } from '../service/service.ts';
+import { CliError, wrongUsage } from '../terminal/cli-error.ts';
+import type { Output } from '../terminal/output.ts';
 
 export interface GraphOptions extends PlaceOptions {
   readonly direction: string;

@@ -3,10 +3,10 @@
 import { mkdir, stat, writeFile } from 'node:fs/promises';
 import { isBuiltin } from 'node:module';
 import { basename, dirname, join, resolve } from 'node:path';
+import { starterFiles } from '../project/starter-files.ts';
+import { editorSchema, showPath } from '../start.ts';
 import { CliError } from '../terminal/cli-error.ts';
 import type { Output } from '../terminal/output.ts';
-import { editorSchema, showPath } from '../start.ts';
-import { starterFiles } from '../project/starter-files.ts';
 import { printJson } from '../terminal/text.ts';
 
 /**

@@ -1,8 +1,8 @@
 /** `ensemble schema`: prints the JSON Schema of definition files, with the names of a project if one is given. */
 
 import { resolve } from 'node:path';
-import type { Output } from '../terminal/output.ts';
 import { editorSchema, openToCheck, projectNames } from '../start.ts';
+import type { Output } from '../terminal/output.ts';
 import { printJson } from '../terminal/text.ts';
 
 export interface SchemaOptions {

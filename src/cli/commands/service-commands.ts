@@ -1,6 +1,9 @@
 /** The commands of `ensemble` that serve a project, and those that use a store or a server. */
 
 import type { Command } from 'commander';
+import type { PlaceOptions } from '../service/open-service.ts';
+import type { ServiceHost } from '../service/service.ts';
+import type { Output } from '../terminal/output.ts';
 import {
   type ExecutionListOptions,
   type ExecutionShowOptions,
@@ -17,10 +20,7 @@ import {
 } from './execution-control-command.ts';
 import { exportExecution } from './export-command.ts';
 import { type GraphOptions, graph } from './graph-command.ts';
-import type { PlaceOptions } from '../service/open-service.ts';
-import type { Output } from '../terminal/output.ts';
 import { type ServeOptions, serve } from './serve-command.ts';
-import type { ServiceHost } from '../service/service.ts';
 import {
   createToken,
   listTokens,

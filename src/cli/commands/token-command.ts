@@ -1,14 +1,14 @@
 /** `ensemble token`: creates, lists and revokes API tokens, in a store or on a running server. */
 
+import { suggestName } from '../../engine/base/suggest-name.ts';
 import { PLANS, type PlanName } from '../../engine/model/plan.ts';
 import { SCOPES, type TokenScope } from '../../engine/model/token.ts';
-import { suggestName } from '../../engine/base/suggest-name.ts';
-import { wrongUsage } from '../terminal/cli-error.ts';
 import { type PlaceOptions, withService } from '../service/open-service.ts';
 import { brandOf } from '../service/open-store.ts';
-import * as start from '../start.ts';
-import type { Output } from '../terminal/output.ts';
 import type { ServiceHost } from '../service/service.ts';
+import * as start from '../start.ts';
+import { wrongUsage } from '../terminal/cli-error.ts';
+import type { Output } from '../terminal/output.ts';
 import { type Column, formatTable, terminalWidth } from '../terminal/table.ts';
 import { count, oneLine, printJson } from '../terminal/text.ts';
 import { formatDistance, formatInstant } from '../terminal/times.ts';

@@ -2,22 +2,22 @@
 
 import { readFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
-import { CliError } from '../terminal/cli-error.ts';
 import { findTargets, requireProject, type Target } from '../project/find-target.ts';
 import { openApp } from '../project/open-app.ts';
-import type { Output } from '../terminal/output.ts';
 import { printIssue, summarize } from '../project/print-issues.ts';
 import {
   checkAlone,
   checkInProject,
   type FileIssues,
-  type OpenedProject,
   helpForOptions,
+  type OpenedProject,
   openToCheck,
   type ProjectOptions,
   shownFrom,
   showPath,
 } from '../start.ts';
+import { CliError } from '../terminal/cli-error.ts';
+import type { Output } from '../terminal/output.ts';
 import { count, printJson } from '../terminal/text.ts';
 
 export interface ValidateOptions {

@@ -2,10 +2,10 @@
 
 import { type Execution, isFinal } from '../../engine/model/execution.ts';
 import type { ExecutionStep, StepStatus } from '../../engine/model/execution-step.ts';
+import { placeOf } from '../../engine/model/flow-places.ts';
 import { describeTimes, waitsOf } from '../progress/describe-waits.ts';
 import { count } from '../terminal/text.ts';
 import { END, type FlowGraph, type GraphPart, START } from './flow-graph.ts';
-import { placeOf } from '../../engine/model/flow-places.ts';
 import type { StepMark, StepMarks, StepState } from './print-mermaid.ts';
 
 type Marked = Pick<Execution<unknown>, 'status' | 'startedAt'> & Partial<Pick<Execution<unknown>, 'waitingFor'>>;

@@ -2,8 +2,8 @@
 
 import type { EnsembleDefinition, StepDefinition } from '../../engine/model/ensemble.ts';
 import type { OrchestratorEvent } from '../../engine/model/event.ts';
-import { type AgentRow, applyToRow, createAgentRow, endRow } from '../progress/agent-rows.ts';
 import { placedLists, placeOf, titleOf, verbOf } from '../../engine/model/flow-places.ts';
+import { type AgentRow, applyToRow, createAgentRow, endRow } from '../progress/agent-rows.ts';
 
 export interface TreeNode {
   readonly place: string;

@@ -1,9 +1,9 @@
 /** The state of one agent, or of one step of a flow, as a line of text. */
 
-import { type AgentRow, waitingRuns } from './agent-rows.ts';
 import { isLeafAgent, isLoop, type TreeNode } from '../graph/flow-tree.ts';
 import type { Colors } from '../terminal/output.ts';
 import { count, cutText, fitText, formatDuration, oneLine } from '../terminal/text.ts';
+import { type AgentRow, waitingRuns } from './agent-rows.ts';
 
 export interface RowStyle {
   readonly colors: Colors;

@@ -3,9 +3,9 @@
 import type { EnsembleDefinition } from '../../engine/model/ensemble.ts';
 import type { OrchestratorEvent } from '../../engine/model/event.ts';
 import { createFlowTree, isLeafAgent, type TreeNode } from '../graph/flow-tree.ts';
-import { formatNode, type Instant, labelOf, type NodeLine, nodeLines } from './format-row.ts';
 import type { Colors, ForeignWriter, OutputStream } from '../terminal/output.ts';
 import { textWidth } from '../terminal/text.ts';
+import { formatNode, type Instant, labelOf, type NodeLine, nodeLines } from './format-row.ts';
 
 /** Shows the progress of an execution. */
 export interface ProgressDisplay {

@@ -1,10 +1,10 @@
 /** Progress for a log or a pipe, where lines can't be redrawn: a line for each event. */
 
-import { type AgentRow, createAgentRows } from './agent-rows.ts';
-import { passOf } from '../../engine/model/flow-places.ts';
-import type { ProgressDisplay, ProgressOptions } from './live-progress.ts';
 import type { OrchestratorEvent } from '../../engine/model/event.ts';
+import { passOf } from '../../engine/model/flow-places.ts';
 import { count, formatDuration, oneLine } from '../terminal/text.ts';
+import { type AgentRow, createAgentRows } from './agent-rows.ts';
+import type { ProgressDisplay, ProgressOptions } from './live-progress.ts';
 
 /** How many completions of one agent get a line each; `finish` writes one line for the others. */
 const LINES_PER_AGENT = 10;

@@ -1,11 +1,12 @@
 /** One execution's record as text for people. */
 
-import type { AgentResult, Execution, ExecutionTrigger } from '../../engine/model/execution.ts';
+import type { AgentResult, Execution } from '../../engine/model/execution.ts';
+import { type ExecutionFact, executionFacts } from '../../engine/model/execution-facts.ts';
 import type { ExecutionStep, StepStatus } from '../../engine/model/execution-step.ts';
-import { describeError } from './show-error.ts';
 import { count, cutText, fitText, formatDuration, oneLine, printJson, textWidth } from '../terminal/text.ts';
 import { formatDistance, formatInstant } from '../terminal/times.ts';
 import { describeWaits } from './describe-waits.ts';
+import { describeError } from './show-error.ts';
 
 /** How many runs are shown; of the later ones, only the failed runs. */
 const SHOWN_RUNS = 100;
@@ -30,39 +31,16 @@ export function describeExecution(
   width: number | undefined,
   { steps, atWork = [] }: ShownSteps = {},
 ): string {
-  const { id, ensemble, status, trigger, version, createdAt, startedAt, finishedAt, duration, error } = record;
-  const { queued = 0, waited = 0 } = record.metrics;
-  const { recoveries = 0 }: Partial<typeof record> = record;
-  const ago = (instant: number) => `${formatInstant(instant)} (${formatDistance(instant, now)})`;
-  const facts: (readonly [label: string, text: string | undefined])[] = [
-    ['ensemble', ensemble],
-    ['status', status],
-    ['created', startedAt === createdAt ? undefined : ago(createdAt)],
-    ['started', startedAt === undefined ? undefined : ago(startedAt)],
-    ['finished', finishedAt === undefined ? undefined : formatInstant(finishedAt)],
-    ['duration', duration === undefined ? undefined : formatDuration(duration)],
-    ['queued', queued === 0 ? undefined : `for ${formatDuration(queued)}`],
-    ['waited', waited === 0 ? undefined : `for ${formatDuration(waited)}`],
-    ['recovered', recoveries === 0 ? undefined : `${count(recoveries, 'time')}, because its process died`],
-    [
-      'deadline',
-      record.deadlineAt === undefined || finishedAt !== undefined ? undefined : formatInstant(record.deadlineAt),
-    ],
-    ['trigger', describeTrigger(trigger)],
-    ['tags', record.tags?.length ? record.tags.join(', ') : undefined],
-    ['parent', record.parentId],
-    ['retry of', record.retryOf],
-    ['retried by', record.retriedBy],
-    ['version', version],
-    ['error', error && `${error.code}${error.agent === undefined ? '' : ` at ${error.agent}`}: ${error.message}`],
-  ];
+  const { id, ensemble, status, finishedAt, error } = record;
+  const facts = executionFacts(record).map((fact) => [fact.name, textOf(fact, now)] as const);
   const lines = [oneLine(id)];
-  for (const [label, text] of facts) {
+  for (const [name, text] of [['ensemble', ensemble], ['status', status], ...facts] as const)
+    lines.push(`  ${name.padEnd(LABEL)}${cut(text, width, LABEL + 2)}`);
+  if (error) {
     // An error is never cut.
-    if (text !== undefined)
-      lines.push(`  ${label.padEnd(LABEL)}${label === 'error' ? oneLine(text) : cut(text, width, LABEL + 2)}`);
-    if (label === 'error' && error && !isOfRun(record))
-      lines.push(...describeError(error).map((line) => ' '.repeat(LABEL + 2) + line));
+    const text = `${error.code}${error.agent === undefined ? '' : ` at ${error.agent}`}: ${error.message}`;
+    lines.push(`  ${'error'.padEnd(LABEL)}${oneLine(text)}`);
+    if (!isOfRun(record)) lines.push(...describeError(error).map((line) => ' '.repeat(LABEL + 2) + line));
   }
   const waits = describeWaits(record, now).map((line) => cut(line, width, 0));
   if (waits.length > 0) lines.push('', 'waits for', ...waits);
@@ -84,9 +62,13 @@ function isOfRun({ agents, error }: Execution<unknown>): boolean {
   return agents.some((run) => run.error !== undefined && run.error.message === error?.message);
 }
 
-function describeTrigger({ type, cron, timezone, scheduledAt }: ExecutionTrigger): string {
-  if (cron === undefined || scheduledAt === undefined) return type;
-  return `${type}, ${cron} ${timezone}, due at ${formatInstant(scheduledAt)}`;
+function textOf({ name, kind, value }: ExecutionFact, now: number): string {
+  if (kind === 'instant') {
+    const ago = name === 'created' || name === 'started' ? ` (${formatDistance(value, now)})` : '';
+    return formatInstant(value) + ago;
+  }
+  if (kind === 'duration') return name === 'duration' ? formatDuration(value) : `for ${formatDuration(value)}`;
+  return kind === 'times' ? `${count(value, 'time')}, because its process died` : value;
 }
 
 function describeRuns({ agents, metrics, finishedAt }: Execution<unknown>, width: number | undefined): string[] {

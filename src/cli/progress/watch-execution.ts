@@ -1,11 +1,11 @@
 /** Follows one execution until it ends: shows its agents on stderr as they end, and its output on stdout. */
 
 import type { OrchestratorEvent } from '../../engine/model/event.ts';
-import { createLiveProgress } from './live-progress.ts';
-import type { Output } from '../terminal/output.ts';
-import { createPlainProgress } from './plain-progress.ts';
 import type { Service } from '../service/service.ts';
+import type { Output } from '../terminal/output.ts';
 import { formatDuration, oneLine, printJson } from '../terminal/text.ts';
+import { createLiveProgress } from './live-progress.ts';
+import { createPlainProgress } from './plain-progress.ts';
 
 const NAME_WIDTH = 14;
 const TICK_MS = 80;

@@ -2,14 +2,14 @@
 
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import type { AgentDefinition, EnsembleDefinition } from '../../engine/model/ensemble.ts';
 import { suggestName } from '../../engine/base/suggest-name.ts';
-import { CliError } from '../terminal/cli-error.ts';
-import { findFile, isPath, requireProject } from './find-target.ts';
-import type { Output } from '../terminal/output.ts';
-import { printIssue } from './print-issues.ts';
+import type { AgentDefinition, EnsembleDefinition } from '../../engine/model/ensemble.ts';
 import * as start from '../start.ts';
+import { CliError } from '../terminal/cli-error.ts';
+import type { Output } from '../terminal/output.ts';
 import { count } from '../terminal/text.ts';
+import { findFile, isPath, requireProject } from './find-target.ts';
+import { printIssue } from './print-issues.ts';
 
 export interface FoundDefinition {
   readonly definition: EnsembleDefinition;

@@ -2,8 +2,8 @@
 
 import { readdir, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
-import { CliError, wrongUsage } from '../terminal/cli-error.ts';
 import { showPath } from '../start.ts';
+import { CliError, wrongUsage } from '../terminal/cli-error.ts';
 
 export type Target =
   /** A project folder. */

@@ -3,14 +3,14 @@
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
-import { CliError } from '../terminal/cli-error.ts';
-import { findFile, isPath, requireProject } from './find-target.ts';
-import { openApp } from './open-app.ts';
-import type { Output } from '../terminal/output.ts';
-import { printIssue } from './print-issues.ts';
 import { openStore, ownStore } from '../service/open-store.ts';
 import * as start from '../start.ts';
+import { CliError } from '../terminal/cli-error.ts';
+import type { Output } from '../terminal/output.ts';
 import { count } from '../terminal/text.ts';
+import { findFile, isPath, requireProject } from './find-target.ts';
+import { openApp } from './open-app.ts';
+import { printIssue } from './print-issues.ts';
 
 /** An ensemble that can run. */
 export interface FoundRun {

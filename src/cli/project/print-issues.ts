@@ -1,7 +1,7 @@
 /** Prints the problems of definitions as a compiler does. */
 
-import type { Colors } from '../terminal/output.ts';
 import { type DefinitionIssue, type FileIssues, issueParts } from '../start.ts';
+import type { Colors } from '../terminal/output.ts';
 import { count } from '../terminal/text.ts';
 
 /** One issue: its place and message, its lines of the source, and the help; without a line end. */

@@ -1,7 +1,5 @@
 /** Builds the JSON Schema of definition files for editors: from the forms of the language, the operations and the names of a project. */
 
-import { NAME_PATTERN } from '../../engine/model/name.ts';
-import type { AnyOperation } from '../../engine/ports/operation.ts';
 import { agentSchema, agentStepSchema, ensembleSchema, inputFieldSchema } from '../../engine/definition/forms/forms.ts';
 import {
   emailNotificationSchema,
@@ -9,17 +7,19 @@ import {
   webhookNotificationSchema,
   webhookTriggerSchema,
 } from '../../engine/definition/forms/trigger-forms.ts';
+import { NAME_PATTERN } from '../../engine/model/name.ts';
+import type { AnyOperation } from '../../engine/ports/operation.ts';
 import { describeKeys } from './describe-keys.ts';
 import { INPUT_SCHEMA } from './input-schema.ts';
 import {
   addRules,
   chosenBy,
+  formToJson,
   keepOne,
   type ObjectSchema,
   ref,
   type Schema,
   suggest,
-  formToJson,
 } from './json-schema.ts';
 import { configByOperation, configSchemas } from './operation-configs.ts';
 import { stepSchemas } from './step-schemas.ts';

@@ -1,7 +1,7 @@
 /** Adds to each key of a form what the documentation says about it. */
 
-import { KEY_DESCRIPTIONS } from './key-descriptions.ts';
 import { mapValues, type ObjectSchema, type Schema } from './json-schema.ts';
+import { KEY_DESCRIPTIONS } from './key-descriptions.ts';
 
 /** Keys that stay valid and that editors don't offer, with their current spelling. */
 const OLD_SPELLINGS: Readonly<Record<string, Readonly<Record<string, string>>>> = {

@@ -4,7 +4,6 @@ import type * as z from 'zod/mini';
 import type { AnyOperation } from '../../engine/ports/operation.ts';
 import { jsonSchemaOf } from '../../engine/ports/standard-schema.ts';
 import { described, describeKeys } from './describe-keys.ts';
-import { KEY_DESCRIPTIONS } from './key-descriptions.ts';
 import {
   anyOf,
   chosenBy,
@@ -16,6 +15,7 @@ import {
   suggest,
   toJsonSchema,
 } from './json-schema.ts';
+import { KEY_DESCRIPTIONS } from './key-descriptions.ts';
 
 // Null, which editors need not offer.
 const NULL: Schema = { not: { type: ['string', 'number', 'boolean', 'object', 'array'] } };

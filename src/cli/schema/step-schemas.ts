@@ -1,8 +1,6 @@
 /** The schemas of steps: the verb of a step decides which form it must have. */
 
 import { DURATION, MAX_SLEEP_MS } from '../../engine/base/duration.ts';
-import { MAX_FOREACH_ITEMS } from '../../engine/model/ensemble.ts';
-import { NAME_PATTERN } from '../../engine/model/name.ts';
 import {
   CHILD_TIMEOUT_RULE,
   FLOW_FORMS,
@@ -10,17 +8,19 @@ import {
   SIGNAL_RULE,
   TIMEOUT_RULE,
 } from '../../engine/definition/forms/flow-forms.ts';
-import { describeKeys, described } from './describe-keys.ts';
+import { MAX_FOREACH_ITEMS } from '../../engine/model/ensemble.ts';
+import { NAME_PATTERN } from '../../engine/model/name.ts';
+import { described, describeKeys } from './describe-keys.ts';
 import {
   addRules,
   anyOf,
+  formToJson,
   keepOne,
   mapValues,
   type ObjectSchema,
   ref,
   type Schema,
   suggest,
-  formToJson,
 } from './json-schema.ts';
 import { KEY_DESCRIPTIONS } from './key-descriptions.ts';
 

@@ -1,8 +1,8 @@
 /** The project that `ensemble serve` serves: one orchestrator at a time, which a reload replaces. */
 
 import { messageOf } from '../../engine/base/errors.ts';
-import * as start from '../start.ts';
 import type { Storage } from '../start.ts';
+import * as start from '../start.ts';
 
 export interface LiveProject {
   /** The current one. */

@@ -3,9 +3,9 @@
 import { mkdir, stat, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { messageOf } from '../../engine/base/errors.ts';
-import { CliError, wrongUsage } from '../terminal/cli-error.ts';
 import { requireProject } from '../project/find-target.ts';
 import * as start from '../start.ts';
+import { CliError, wrongUsage } from '../terminal/cli-error.ts';
 
 export type StoreChoice =
   | { readonly kind: 'memory' }

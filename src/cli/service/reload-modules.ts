@@ -1,7 +1,7 @@
 /** Lets a process load the modules of a project again. */
 
-import { createRequire } from 'node:module';
 import * as nodeModule from 'node:module';
+import { createRequire } from 'node:module';
 import { join, sep } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { CliError } from '../terminal/cli-error.ts';

@@ -1,14 +1,14 @@
 /** A running server as a service, over its HTTP API. */
 
 import { callAddress } from '../../engine/base/call-address.ts';
-import { readEventStream } from '../../engine/base/read-event-stream.ts';
 import { messageOf } from '../../engine/base/errors.ts';
+import { readEventStream } from '../../engine/base/read-event-stream.ts';
 import type { Execution as AnyExecution } from '../../engine/model/execution.ts';
 import type { Asked, CallKey, ResultOf } from '../../http-handlers/api/client-types.ts';
 import { CliError, wrongUsage } from '../terminal/cli-error.ts';
-import type { Service } from './service.ts';
 import { pause } from '../terminal/pause.ts';
 import { oneLine } from '../terminal/text.ts';
+import type { Service } from './service.ts';
 
 const RESPONSE_MS = 30_000;
 /** How often a broken event stream is resumed without a new event, and the delay before each attempt. */

@@ -1,9 +1,9 @@
 /** The engine suite's cases of cancellation: of executions that run, wait, are queued, or have lost their process. */
 
 import { isFinal } from '../../engine/model/execution.ts';
-import { same } from '../storage-suite/context.ts';
-import { atEachCall, becomes, check, type Declare, resultOf, labels, refused, watched } from './context.ts';
 import type { Fault } from '../../testing-kit/processes/process-control.ts';
+import { same } from '../storage-suite/context.ts';
+import { atEachCall, becomes, check, type Declare, labels, refused, resultOf, watched } from './context.ts';
 import type { ProcessOptions } from './process.ts';
 import { code, echo, ensemble, flaky } from './steps.ts';
 import type { World } from './world.ts';

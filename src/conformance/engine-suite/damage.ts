@@ -1,12 +1,12 @@
 /** The engine suite's cases of damaged data and failing storage calls: one execution fails, the others are not affected. */
 
-import { callPart } from '../../engine/ports/storage-methods.ts';
-import { changeStorage } from '../../testing-kit/processes/change-storage.ts';
 import { OrchestratorError } from '../../engine/base/errors.ts';
 import type { NewExecution } from '../../engine/model/stored-execution.ts';
 import type { Storage } from '../../engine/ports/storage.ts';
+import { callPart } from '../../engine/ports/storage-methods.ts';
+import { changeStorage } from '../../testing-kit/processes/change-storage.ts';
 import { same } from '../storage-suite/context.ts';
-import { allEnded, type Declare, resultOf, labels } from './context.ts';
+import { allEnded, type Declare, labels, resultOf } from './context.ts';
 import { code, echo, ensemble } from './steps.ts';
 import type { StorageWorld } from './storage-world.ts';
 import type { World } from './world.ts';

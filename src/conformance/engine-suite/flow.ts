@@ -10,12 +10,12 @@ import {
 } from '../../engine/model/execution.ts';
 import { outputsOf } from '../../engine/model/execution-record.ts';
 import { isPart } from '../../engine/model/step-kind.ts';
+import type { Fault } from '../../testing-kit/processes/process-control.ts';
 import { same } from '../storage-suite/context.ts';
 import type { WorldReader } from './engine-world.ts';
 import type { History } from './history.ts';
-import type { Fault } from '../../testing-kit/processes/process-control.ts';
-import { compareReports, type Listener, listen, readStored } from './reported-events.ts';
 import type { ProcessOptions } from './process.ts';
+import { compareReports, type Listener, listen, readStored } from './reported-events.ts';
 import type { Subject } from './subject.ts';
 import { inWorld, type World, type WorldParts } from './world.ts';
 

@@ -2,8 +2,8 @@
 
 import type { Json } from '../../engine/base/json.ts';
 import type { AnyOperation, OperationContext, OperationPart } from '../../engine/ports/operation.ts';
-import type { History } from './history.ts';
 import type { ProcessControl } from '../../testing-kit/processes/process-control.ts';
+import type { History } from './history.ts';
 import { labelOf } from './scripts.ts';
 
 /** A part that the operation `parts` runs. */

@@ -1,7 +1,7 @@
 /** The engine suite's cases of a worker that is paused beyond its lease: it continues nothing that another worker has claimed. */
 
 import { same } from '../storage-suite/context.ts';
-import { atEachCall, type Declare, resultOf, labels, pauseAtCommit, watched } from './context.ts';
+import { atEachCall, type Declare, labels, pauseAtCommit, resultOf, watched } from './context.ts';
 import { code, echo, ensemble } from './steps.ts';
 import { LEASE_MS, type StorageWorld } from './storage-world.ts';
 import type { World } from './world.ts';

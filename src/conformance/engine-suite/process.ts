@@ -1,8 +1,8 @@
 /** One simulated process of a world: an orchestrator with its own engine, clock and scripts, and the faults of that process. */
 
-import type { History } from './history.ts';
-import type { EngineProcessOptions, EngineProcess } from './engine-world.ts';
 import type { Fault, ProcessControl } from '../../testing-kit/processes/process-control.ts';
+import type { EngineProcess, EngineProcessOptions } from './engine-world.ts';
+import type { History } from './history.ts';
 import { partsOperation } from './parts-operation.ts';
 import { labelOf, suiteScripts } from './scripts.ts';
 import type { CreateSubject, Subject, SuiteScript } from './subject.ts';

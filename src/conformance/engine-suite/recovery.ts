@@ -2,7 +2,7 @@
 
 import type { Execution } from '../../engine/model/execution.ts';
 import { same } from '../storage-suite/context.ts';
-import { allEnded, atEachCall, becomes, type Declare, resultOf, labels, watched } from './context.ts';
+import { allEnded, atEachCall, becomes, type Declare, labels, resultOf, watched } from './context.ts';
 import { code, echo, ensemble, flaky } from './steps.ts';
 import type { World } from './world.ts';
 

@@ -1,7 +1,7 @@
 /** The engine suite's cases of `retry`: the new execution receives the results of the steps that succeeded. */
 
 import { same } from '../storage-suite/context.ts';
-import { atEachCall, type Declare, resultOf, labels, watched } from './context.ts';
+import { atEachCall, type Declare, labels, resultOf, watched } from './context.ts';
 import type { ProcessOptions } from './process.ts';
 import { code, echo, ensemble } from './steps.ts';
 import type { World } from './world.ts';

@@ -1,7 +1,7 @@
 /** The engine suite's cases of signals: which execution receives them, and what a cancellation and a retry do with them. */
 
 import { same } from '../storage-suite/context.ts';
-import { atEachCall, becomes, type Declare, resultOf, labels, refused, watched } from './context.ts';
+import { atEachCall, becomes, type Declare, labels, refused, resultOf, watched } from './context.ts';
 import { code, echo, ensemble } from './steps.ts';
 import type { World } from './world.ts';
 

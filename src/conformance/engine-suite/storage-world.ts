@@ -1,9 +1,9 @@
 /** The world of an engine that keeps its data in a storage: each process has a handle on the same data. */
 
+import type { EmbeddedEngineOptions } from '../../adapters/embedded-engine/engine-options.ts';
 import type { ExecutionEngine } from '../../engine/ports/execution-engine.ts';
 import type { MaybePromise } from '../../engine/ports/operation.ts';
 import type { Storage } from '../../engine/ports/storage.ts';
-import type { EmbeddedEngineOptions } from '../../adapters/embedded-engine/engine-options.ts';
 import { manualClock } from '../../testing-kit/manual-clock.ts';
 import { ofProcess } from '../../testing-kit/processes/process-control.ts';
 import type { EngineProcessOptions, EngineWorld } from './engine-world.ts';

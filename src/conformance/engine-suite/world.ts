@@ -3,10 +3,10 @@
 import { type Execution, isFinal } from '../../engine/model/execution.ts';
 import type { MaybePromise } from '../../engine/ports/operation.ts';
 import { hostTurn, type ManualClock } from '../../testing-kit/manual-clock.ts';
+import { controlProcess, type ProcessControl } from '../../testing-kit/processes/process-control.ts';
 import type { EngineProcessOptions, EngineWorld, WorldReader } from './engine-world.ts';
 import { createHistory, type History } from './history.ts';
 import { createProcess, type Process, type ProcessOptions } from './process.ts';
-import { controlProcess, type ProcessControl } from '../../testing-kit/processes/process-control.ts';
 import type { CreateSubject } from './subject.ts';
 
 export interface WorldParts<

@@ -11,12 +11,12 @@ import {
   executionId,
   frozen,
   register,
+  STRANGER,
   type StorageCase,
   same,
   signal,
   starting,
   step,
-  STRANGER,
   T0,
   WORKER,
 } from './context.ts';

@@ -8,10 +8,10 @@ import {
   executionId,
   frozen,
   register,
+  STRANGER,
   type StorageCase,
   same,
   starting,
-  STRANGER,
   T0,
   WORKER,
 } from './context.ts';

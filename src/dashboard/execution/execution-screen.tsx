@@ -2,6 +2,7 @@
 
 import { useEffect, useState } from 'preact/hooks';
 import type { Execution } from '../../engine/model/execution.ts';
+import { type ExecutionFact, executionFacts } from '../../engine/model/execution-facts.ts';
 import type { ExecutionStep } from '../../engine/model/execution-step.ts';
 import { type Address, changeQuery, linkTo } from '../address.ts';
 import { useData } from '../api/use-data.ts';
@@ -103,8 +104,7 @@ function culpritOf({ status, error }: Execution<unknown>, steps: readonly Execut
 }
 
 function Head({ execution, shown }: { readonly execution: Execution<unknown>; readonly shown: ShownExecution }) {
-  const { id, ensemble, status, trigger, tags, createdAt, duration, metrics, parentId, retryOf, retriedBy } = execution;
-  const { usage } = metrics;
+  const { id, ensemble, status } = execution;
   return (
     <>
       <div class="title">
@@ -115,30 +115,12 @@ function Head({ execution, shown }: { readonly execution: Execution<unknown>; re
       </div>
       <dl class="facts row">
         <Fact name="Ensemble">
-          <a href={linkTo(['ensembles', ensemble])}>{ensemble}</a>{' '}
-          <code class="hint">{execution.version.slice(0, 8)}</code>
+          <a href={linkTo(['ensembles', ensemble])}>{ensemble}</a>
         </Fact>
-        <Fact name="Started by">{trigger.type}</Fact>
-        <Fact name="Created">
-          <Instant at={createdAt} exact />
-        </Fact>
-        {duration !== undefined && <Fact name="Took">{formatDuration(duration)}</Fact>}
-        {metrics.waited > 0 && <Fact name="Of that waited">{formatDuration(metrics.waited)}</Fact>}
         <Fact name="Steps">{formatNumber(shown.steps.length)}</Fact>
-        {usage && (
-          <Fact name="Tokens">
-            {formatNumber(usage.inputTokens)} + {formatNumber(usage.outputTokens)}
-            {usage.cost !== undefined && `, cost ${usage.cost}`}
-          </Fact>
-        )}
-        {execution.recoveries > 0 && <Fact name="Taken over">{count(execution.recoveries, 'time')}</Fact>}
-        {tags.length > 0 && <Fact name="Tags">{tags.map((tag) => oneLine(tag, 60)).join(', ')}</Fact>}
-        <Relative name="Parent" id={parentId} />
-        <Relative name="Retry of" id={retryOf} />
-        <Relative name="Retried by" id={retriedBy} />
-        {execution.components?.map(({ kind, name, version, ref }) => (
-          <Fact key={`${kind} ${name} ${ref}`} name={kind}>
-            {name} {version} <span class="hint">{ref}</span>
+        {executionFacts(execution).map((fact) => (
+          <Fact key={`${fact.name} ${fact.value}`} name={titleOf(fact.name)}>
+            <FactValue {...fact} />
           </Fact>
         ))}
       </dl>
@@ -146,12 +128,20 @@ function Head({ execution, shown }: { readonly execution: Execution<unknown>; re
   );
 }
 
-function Relative({ name, id }: { readonly name: string; readonly id: string | undefined }) {
-  return id === undefined ? null : (
-    <Fact name={name}>
-      <a href={linkTo(['executions', id])}>{id}</a>
-    </Fact>
-  );
+const FACT_TITLES: Readonly<Record<string, string>> = {
+  ...{ trigger: 'Started by', duration: 'Took', waited: 'Of that waited', recovered: 'Taken over' },
+};
+
+function titleOf(name: string): string {
+  return FACT_TITLES[name] ?? name.charAt(0).toUpperCase() + name.slice(1);
+}
+
+function FactValue({ name, kind, value }: ExecutionFact) {
+  if (kind === 'instant') return <Instant at={value} exact />;
+  if (kind === 'duration') return <>{formatDuration(value)}</>;
+  if (kind === 'times') return <>{count(value, 'time')}</>;
+  if (kind === 'execution') return <a href={linkTo(['executions', value])}>{value}</a>;
+  return <>{name === 'version' ? value.slice(0, 8) : oneLine(value, 240)}</>;
 }
 
 function Link({ connection }: Pick<ShownExecution, 'connection'>) {

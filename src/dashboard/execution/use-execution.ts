@@ -6,7 +6,7 @@ import type { ExecutionStep } from '../../engine/model/execution-step.ts';
 import type { RunningSteps } from '../../orchestrator/runs/steps-at-work.ts';
 import type { ApiProblem, Client } from '../api/client.ts';
 import { type Connection, followEvents } from '../api/follow-events.ts';
-import { toProblem, useData, type Data } from '../api/use-data.ts';
+import { type Data, toProblem, useData } from '../api/use-data.ts';
 import { useApp } from '../app-state.ts';
 
 /** Larger outputs are loaded when a person looks at them, in bytes. */

@@ -5,7 +5,7 @@ import { DELIVERY_STATUSES } from '../../engine/model/delivery.ts';
 import type { Address } from '../address.ts';
 import { useApp } from '../app-state.ts';
 import { Confirm } from '../parts/dialog.tsx';
-import { ChoiceFilter, EnsembleFilter, filterOf, FilterText, TextFilter } from '../parts/filters.tsx';
+import { ChoiceFilter, EnsembleFilter, FilterText, filterOf, TextFilter } from '../parts/filters.tsx';
 import { DeliveryTable } from './delivery-table.tsx';
 import { FailingReceivers } from './failing-receivers.tsx';
 

@@ -6,8 +6,8 @@ import type { EnsembleItem as Item } from '../../orchestrator/definitions/defini
 import { type Address, changeQuery, linkTo } from '../address.ts';
 import { useData } from '../api/use-data.ts';
 import { useApp } from '../app-state.ts';
-import { count, oneLine, visible } from '../format.ts';
 import { FlowView } from '../execution/flow-view.tsx';
+import { count, oneLine, visible } from '../format.ts';
 import { Badge } from '../parts/badge.tsx';
 import { CodeDiff, CodeLines } from '../parts/code-lines.tsx';
 import { Failure } from '../parts/failure.tsx';

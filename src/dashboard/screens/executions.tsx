@@ -1,7 +1,7 @@
 /** The list of executions: filters and page are in the address, and new executions appear by themselves. */
 
 import { useState } from 'preact/hooks';
-import { EXECUTION_STATUSES, type Execution } from '../../engine/model/execution.ts';
+import { EXECUTION_FILTERS, EXECUTION_STATUSES, type Execution } from '../../engine/model/execution.ts';
 import type { JobAction } from '../../orchestrator/jobs/jobs.ts';
 import { type Address, linkTo, type QueryChanges } from '../address.ts';
 import { useData } from '../api/use-data.ts';
@@ -20,19 +20,7 @@ import { JobDialog, JobsDialog, type NewJob } from './job-dialog.tsx';
 const EVERY_MS = 5_000;
 const PAGE_SIZE = 50;
 
-const FILTERS = [
-  'ensemble',
-  'status',
-  'tag',
-  'search',
-  'since',
-  'until',
-  'parentId',
-  'retryOf',
-  'errorCode',
-  'unresolved',
-];
-const PAGE_KEYS = [...FILTERS, 'order', 'cursor'];
+const PAGE_KEYS = [...EXECUTION_FILTERS, 'order', 'cursor'];
 
 export interface ExecutionPage {
   readonly executions: readonly Execution<unknown>[];
@@ -82,7 +70,7 @@ export function Executions({ query }: { readonly query: Address['query'] }) {
       <Filters query={query} codes={[...codes].sort()} />
       {problem && <Failure problem={problem} onRetry={reload} />}
       {isLoading && <p class="empty">Loading...</p>}
-      {value && <ExecutionTable executions={value.executions} query={filterOf(query, FILTERS)} />}
+      {value && <ExecutionTable executions={value.executions} query={filterOf(query, EXECUTION_FILTERS)} />}
       <Pager path={['executions']} query={given} next={value?.nextCursor} />
       {asked && <JobDialog {...asked} onClose={() => setAsked(undefined)} />}
       {showsJobs && <JobsDialog onClose={() => setShowsJobs(false)} />}
@@ -92,7 +80,7 @@ export function Executions({ query }: { readonly query: Address['query'] }) {
 
 /** A job takes no single execution and no page. */
 function jobFilterOf(query: Address['query']): Record<string, unknown> {
-  const { retryOf: _one, since, until, unresolved, ...filter } = filterOf(query, FILTERS);
+  const { retryOf: _one, since, until, unresolved, ...filter } = filterOf(query, EXECUTION_FILTERS);
   const isUnresolved = unresolved === 'true';
   return {
     ...filter,

@@ -5,9 +5,9 @@ import type { Plan } from '../model/plan.ts';
 import { isTokenKey, tokenKey } from '../model/request-log.ts';
 import type { Principal } from '../model/token.ts';
 import type { Clock } from '../ports/clock.ts';
-import type { MaybePromise } from '../ports/operation.ts';
-import type { Logger } from '../ports/logger.ts';
 import type { LimitStore, RateAnswer, RateWindow } from '../ports/limit-store.ts';
+import type { Logger } from '../ports/logger.ts';
+import type { MaybePromise } from '../ports/operation.ts';
 import { clientOf } from './client-address.ts';
 import { NO_LIMIT, type Plans, type RequestBudget } from './plans.ts';
 

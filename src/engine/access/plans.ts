@@ -1,6 +1,16 @@
 /** The limits of callers: the option `limits`, its check, and what a plan allows (the specification's plan limits and `rateLimit`). */
 
 import {
+  flag,
+  isRecord,
+  type OptionCheck,
+  type OptionChecks,
+  oneOf,
+  readOptions,
+  wholeNumber,
+  withMethods,
+} from '../base/read-options.ts';
+import {
   type CallerLimits,
   PLAN_FIGURES,
   PLANS,
@@ -10,16 +20,6 @@ import {
   toLimits,
 } from '../model/plan.ts';
 import type { Principal } from '../model/token.ts';
-import {
-  flag,
-  isRecord,
-  oneOf,
-  type OptionCheck,
-  type OptionChecks,
-  readOptions,
-  wholeNumber,
-  withMethods,
-} from '../base/read-options.ts';
 import type { LimitStore } from '../ports/limit-store.ts';
 
 export interface LimitsOptions {

@@ -4,13 +4,13 @@ import * as z from 'zod/mini';
 import { isOrchestratorError, OrchestratorError } from '../base/errors.ts';
 import { equalJson, type Json } from '../base/json.ts';
 import { isPromise } from '../base/maybe-promise.ts';
-import type { IdSource } from '../model/id.ts';
-import { type Principal, SCOPES, type StoredToken, TICKET_KEY_ID, type TokenScope } from '../model/token.ts';
-import type { Plan } from '../model/plan.ts';
-import type { Clock } from '../ports/clock.ts';
-import type { TokenStore } from '../ports/token-store.ts';
 import { once } from '../base/once.ts';
 import { invalidRequest, readShape } from '../base/read-shape.ts';
+import type { IdSource } from '../model/id.ts';
+import type { Plan } from '../model/plan.ts';
+import { type Principal, SCOPES, type StoredToken, TICKET_KEY_ID, type TokenScope } from '../model/token.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { TokenStore } from '../ports/token-store.ts';
 import { planProblem } from './plans.ts';
 import { createTokenValue, isTokenValue, tokenDigest } from './token-value.ts';
 

@@ -1,12 +1,12 @@
 /** What a caller has used (the specification's Usage). */
 
+import { isPromise } from '../base/maybe-promise.ts';
 import { monthOf } from '../model/quota.ts';
 import { tokenKey } from '../model/request-log.ts';
 import type { Principal } from '../model/token.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { LimitStore } from '../ports/limit-store.ts';
 import type { UsageStore } from '../ports/usage-store.ts';
-import { isPromise } from '../base/maybe-promise.ts';
 import { isPrincipal, NO_LIMIT, type Plans } from './plans.ts';
 
 /** What is used of a limit. Without a limit, `limit` is 9007199254740991. */

@@ -1,6 +1,6 @@
 /** The checks of options: of `createOrchestrator`, its methods and every factory. */
 
-import { type Duration, DURATION_RULE, isDuration, toMs } from './duration.ts';
+import { DURATION_RULE, type Duration, isDuration, toMs } from './duration.ts';
 import { suggestName } from './suggest-name.ts';
 import { describe } from './wording.ts';
 

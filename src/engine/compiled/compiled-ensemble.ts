@@ -1,8 +1,9 @@
 /** The compiled form of an ensemble, which the interpreter walks. It is immutable. */
 
 import type { Ticks } from '../base/cron.ts';
-import type { Evaluate } from '../expression/evaluation.ts';
 import type { Json, JsonObject } from '../base/json.ts';
+import type { Evaluate } from '../expression/evaluation.ts';
+import type { ValueCheck } from '../json-schema/compile-json-schema.ts';
 import type { ResolvedComponent } from '../model/component.ts';
 import type { EnsembleDefinition } from '../model/ensemble.ts';
 import type { RequestPart } from '../model/kept-request.ts';
@@ -11,9 +12,8 @@ import type { ScheduleRules } from '../model/schedule.ts';
 import type { Webhook } from '../model/webhook.ts';
 import type { AnyOperation } from '../ports/operation.ts';
 import type { StoredDefinition } from '../ports/storage.ts';
-import type { ValueCheck } from '../json-schema/compile-json-schema.ts';
-import type { NameSlot } from './name-slot.ts';
 import type { ExpressionScope } from './expression-scope.ts';
+import type { NameSlot } from './name-slot.ts';
 
 export interface CompiledEnsemble {
   readonly name: string;

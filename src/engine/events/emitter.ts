@@ -2,12 +2,12 @@
 
 import { EventEmitter } from 'eventemitter3';
 import { cloneJson } from '../base/json.ts';
-import { EVENTS_APART, EVENT_KINDS, type EventData, type EventKind, type OrchestratorEvent } from '../model/event.ts';
+import { suggestName } from '../base/suggest-name.ts';
+import { EVENT_KINDS, EVENTS_APART, type EventData, type EventKind, type OrchestratorEvent } from '../model/event.ts';
 import { type Measure, measurementsOf } from '../model/measurement.ts';
-import type { TextEvent } from './live-texts.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Logger } from '../ports/logger.ts';
-import { suggestName } from '../base/suggest-name.ts';
+import type { TextEvent } from './live-texts.ts';
 
 /** @typeParam K - a kind of event, or `*` for every event */
 export type EventListener<K extends EventKind | '*'> = (

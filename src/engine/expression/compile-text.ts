@@ -6,9 +6,9 @@ import { type CompiledPart, compilePart } from './compile-expression.ts';
 import type { CompiledExpression, CompileOptions, NameResolver } from './compiled-expression.ts';
 import type { Evaluate, Evaluation } from './evaluation.ts';
 import { failureAt } from './evaluation-problem.ts';
-import { joinTexts, toText } from './to-text.ts';
 import { ExpressionSyntaxError } from './expression-syntax-error.ts';
 import { MAX_PARTS } from './limits.ts';
+import { joinTexts, toText } from './to-text.ts';
 
 export interface CompiledText<E extends Evaluation = Evaluation> extends CompiledExpression<E> {
   /** Whether the text contains an expression. Without one it is plain text. */

@@ -1,15 +1,15 @@
 /** The context that an operation receives for one attempt. Its expensive parts are created on first use. */
 
-import { ASYNC_SCHEMA, issuePath } from '../ports/standard-schema.ts';
-import type { CompiledAgentStep } from '../compiled/compiled-ensemble.ts';
-import { type ExpressionScope, NO_FIELDS } from '../compiled/expression-scope.ts';
-import type { Evaluate } from '../expression/evaluation.ts';
 import { OrchestratorError } from '../base/errors.ts';
 import { canonicalJson, copyJson, formatPath, type Json, type JsonObject } from '../base/json.ts';
 import { isPromise } from '../base/maybe-promise.ts';
+import type { CompiledAgentStep } from '../compiled/compiled-ensemble.ts';
+import { type ExpressionScope, NO_FIELDS } from '../compiled/expression-scope.ts';
+import type { Evaluate } from '../expression/evaluation.ts';
 import { keyAt } from '../model/seed.ts';
 import { type Logger, SILENT } from '../ports/logger.ts';
 import type { ExecutionInfo, OperationContext } from '../ports/operation.ts';
+import { ASYNC_SCHEMA, issuePath } from '../ports/standard-schema.ts';
 import type { Attempt } from './attempt.ts';
 import { callAgent, type PartPlace, runPart } from './attempt-parts.ts';
 import { cancellationError, isAtOnce } from './cancellation-scope.ts';

@@ -10,8 +10,8 @@ import type { StoreRecord } from '../ports/journal.ts';
 import type { AttemptSpan, RunSpan } from '../ports/telemetry.ts';
 import type { Attempt } from './attempt.ts';
 import { AttemptContext } from './attempt-context.ts';
-import { fillReferences } from './fill-references.ts';
 import { describeThrown, type ThrownFailure, toFailure, toLoggedError } from './failure.ts';
+import { fillReferences } from './fill-references.ts';
 import type { RunScope } from './run-scope.ts';
 
 /** The record of an attempt; undefined when it failed after the run was stopped, and then nothing is stored. */

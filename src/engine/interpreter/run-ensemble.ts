@@ -20,9 +20,9 @@ import {
 } from './cancellation-scope.ts';
 import { type ComputedOutput, computeOutput } from './compute-outputs.ts';
 import { NO_GUARDS } from './enter-step.ts';
-import { markResumed } from './marks.ts';
 import { toFailure } from './failure.ts';
-import { Run, type RunPorts, type RunCall } from './run.ts';
+import { markResumed } from './marks.ts';
+import { Run, type RunCall, type RunPorts } from './run.ts';
 import { runList } from './run-list.ts';
 import { RunScope } from './run-scope.ts';
 

@@ -1,17 +1,17 @@
 /** One active run: what all its scopes share. */
 
-import type { CompiledCall, CompiledEnsemble } from '../compiled/compiled-ensemble.ts';
-import type { NameResult, ScopeRun } from '../compiled/expression-scope.ts';
 import { copyJson, type Json, type JsonObject, MAX_VALUE_BYTES } from '../base/json.ts';
 import { countedBytes } from '../base/measure-json.ts';
+import type { CompiledCall, CompiledEnsemble } from '../compiled/compiled-ensemble.ts';
+import type { NameResult, ScopeRun } from '../compiled/expression-scope.ts';
 import type { EventData, EventDetails, EventKind } from '../model/event.ts';
+import { REQUEST_KEY } from '../model/kept-request.ts';
 import type { Measure } from '../model/measurement.ts';
 import { drawSeedOf } from '../model/seed.ts';
-import { REQUEST_KEY } from '../model/kept-request.ts';
 import type { NewExecution } from '../model/stored-execution.ts';
 import type { Children } from '../ports/children.ts';
-import type { ResolveComponent } from '../ports/component-source.ts';
 import type { Clock } from '../ports/clock.ts';
+import type { ResolveComponent } from '../ports/component-source.ts';
 import type { Journal } from '../ports/journal.ts';
 import type { Logger } from '../ports/logger.ts';
 import type { LoggedTrace, RunSpan, Tracing } from '../ports/telemetry.ts';

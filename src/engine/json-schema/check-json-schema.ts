@@ -2,8 +2,8 @@
 
 import type { Json, JsonObject } from '../base/json.ts';
 import { suggestName } from '../base/suggest-name.ts';
-import { slowPattern } from './check-pattern.ts';
 import { describe, oneOf, quoted } from '../base/wording.ts';
+import { slowPattern } from './check-pattern.ts';
 
 type Path = readonly (string | number)[];
 

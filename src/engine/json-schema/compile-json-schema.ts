@@ -2,8 +2,8 @@
 
 import { canonicalJson, copyJson, equalJson, formatPath, type Json, JsonError, type JsonObject } from '../base/json.ts';
 import { MAX_NAMED, suggestForMany } from '../base/suggest-name.ts';
-import { isMap, resolveRef } from './check-json-schema.ts';
 import { quoted } from '../base/wording.ts';
+import { isMap, resolveRef } from './check-json-schema.ts';
 import { CHARACTERS_A_STEP, hasType, LIMITS, SORTED_CHARACTERS_A_STEP, typeMessage } from './json-limits.ts';
 
 export interface ValueProblem {

@@ -3,8 +3,8 @@
 import { canonicalJson, type Json, type JsonObject } from '../base/json.ts';
 import { KIND_NAMES } from '../base/kind-names.ts';
 import { MAX_NAMED } from '../base/suggest-name.ts';
-import { isMap } from './check-json-schema.ts';
 import { describe, oneOf, quoted } from '../base/wording.ts';
+import { isMap } from './check-json-schema.ts';
 import { FORMATS } from './json-formats.ts';
 
 /** @param type - a type of a field of `inputs`, or of a JSON Schema */

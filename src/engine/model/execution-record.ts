@@ -142,6 +142,11 @@ export function outputBudget(): (bytes: number) => boolean {
   };
 }
 
+/** Whether results are stored for an execution from its start: those that a retry keeps. */
+export function startsWithResults({ retryOf }: NewExecution): boolean {
+  return retryOf !== undefined;
+}
+
 /** Whether an execution ended, and did not complete: then a retry can follow. */
 export function endedBadly({ status }: Pick<Execution, 'status'>): boolean {
   return isFinal(status) && status !== 'completed';

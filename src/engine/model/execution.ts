@@ -43,6 +43,12 @@ export const EXECUTION_STATUSES: readonly ExecutionStatus[] = [
   'cancelled',
 ];
 
+/** The filters of a list of executions, in the order in which they are shown. */
+export const EXECUTION_FILTERS = [
+  ...(['ensemble', 'status', 'parentId', 'retryOf', 'tag', 'since', 'until', 'search'] as const),
+  ...(['errorCode', 'unresolved'] as const),
+];
+
 /** Whether an execution with this status has ended. */
 export function isFinal(status: ExecutionStatus): status is FinalStatus {
   return status === 'completed' || status === 'failed' || status === 'timed_out' || status === 'cancelled';
@@ -165,49 +171,45 @@ export interface ExecutionMetrics {
   readonly usage?: TokenUsage;
 }
 
-/** The status of an execution, without its values and its agents' runs. */
-export interface ExecutionSummary {
-  readonly id: string;
-  readonly ensemble: string;
-  /** Hash of its definition. */
-  readonly version: string;
-  readonly status: ExecutionStatus;
-  readonly trigger: ExecutionTrigger;
-  /** Unix ms. */
-  readonly createdAt: number;
-  readonly finishedAt?: number;
-  /** The execution whose `ensemble` step started it. */
-  readonly parentId?: string;
-}
-
-/** The record of one execution. */
-export interface Execution<Output = Json> {
+/** What an execution is from its acceptance on. */
+export interface AcceptedExecution {
   /** The id that its caller gave, or `exec_` and 26 characters that sort by time. */
   readonly id: string;
   readonly ensemble: string;
   /** Hash of its definition. */
   readonly version: string;
-  readonly status: ExecutionStatus;
   readonly trigger: ExecutionTrigger;
+  readonly input: Json;
+  /** Unix ms. */
+  readonly createdAt: number;
+  /** Unix ms at which it times out. Absent without a timeout. */
+  readonly deadlineAt?: number;
+  /** The execution that this one retries: the results of its successful steps are stored for this one from the start. */
+  readonly retryOf?: string;
+}
+
+/** The status of an execution, without its values and its agents' runs. */
+export type ExecutionSummary = Pick<
+  Execution,
+  'id' | 'ensemble' | 'version' | 'status' | 'trigger' | 'createdAt' | 'finishedAt' | 'parentId'
+>;
+
+/** The record of one execution. */
+export interface Execution<Output = Json> extends AcceptedExecution {
+  readonly status: ExecutionStatus;
   /** The texts by which it can be listed. */
   readonly tags: readonly string[];
-  readonly input: Json;
   /** The declared outputs. Null until the execution ends. Absent if it failed, timed out or was cancelled: then see `partialOutput`. */
   readonly output: Output;
   /** If it failed, timed out or was cancelled: the declared outputs, as far as they could be computed from what ran. */
   readonly partialOutput?: Json;
   readonly error?: ExecutionError;
-  /** Unix ms. */
-  readonly createdAt: number;
-  /** Absent while it is queued. */
+  /** Unix ms. Absent while it is queued. */
   readonly startedAt?: number;
+  /** Unix ms. Absent until it ends. */
   readonly finishedAt?: number;
-  /** Unix ms at which it times out. Absent without a timeout. */
-  readonly deadlineAt?: number;
   /** Milliseconds from start to end, by the monotonic clock if one process ran the whole execution. Absent until it ends. */
   readonly duration?: number;
-  /** The execution that this one retries. */
-  readonly retryOf?: string;
   /** The execution that retries this one. */
   readonly retriedBy?: string;
   /** The execution whose `ensemble` step started it. */

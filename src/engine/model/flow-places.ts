@@ -2,7 +2,7 @@
 
 import type { StepDefinition } from './ensemble.ts';
 import { innerLists } from './inner-lists.ts';
-import { type StepOf, type StepVerb, verbOf as knownVerb } from './step-verb.ts';
+import { verbOf as knownVerb, type StepOf, type StepVerb } from './step-verb.ts';
 
 /** A list of steps inside a step. */
 export interface PlacedList {

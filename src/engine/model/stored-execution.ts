@@ -3,25 +3,21 @@
 import type { Json, JsonObject } from '../base/json.ts';
 import type { UsedComponent } from './component.ts';
 import type { NewDelivery } from './delivery.ts';
+import type {
+  AcceptedExecution,
+  AgentResult,
+  ExecutionError,
+  FinalStatus,
+  PendingWait,
+  TokenUsage,
+} from './execution.ts';
 import type { Charge } from './quota.ts';
-import type { ExecutionError, ExecutionTrigger, FinalStatus, PendingWait, TokenUsage } from './execution.ts';
 import type { TraceContext } from './trace-context.ts';
 
 /** An execution at the moment when it is accepted. */
-export interface NewExecution {
-  readonly id: string;
-  readonly ensemble: string;
-  /** Hash of a stored definition. */
-  readonly version: string;
-  readonly trigger: ExecutionTrigger;
-  readonly input: Json;
+export interface NewExecution extends AcceptedExecution {
   /** The source of all randomness in the execution, and of the keys of its calls, see `seed.ts`. */
   readonly seed: string;
-  readonly createdAt: number;
-  /** Unix ms at which it times out. */
-  readonly deadlineAt?: number | undefined;
-  /** The execution that this one retries. The results of its successful steps are stored for this one from the start. */
-  readonly retryOf?: string | undefined;
   /** Under which its caller can start it again, as `toStoredKey` makes it. No other execution of the store has the same key. */
   readonly idempotencyKey?: string | undefined;
   /** Different texts, at least one. Absent without tags. */
@@ -29,18 +25,10 @@ export interface NewExecution {
 }
 
 /** The data under one key of an execution: an attempt of an agent, a decision of the interpreter, or a mark. */
-export interface StepRecord {
-  readonly key: string;
+export interface StepRecord extends Omit<AgentResult, 'status' | 'outputOmitted'> {
   /** The agent's name. For a decision about the end of a wait: the signal's name. For any other decision, and for a mark: empty. */
   readonly name: string;
   readonly status: 'completed' | 'failed';
-  /** Number of attempts, this one included. A result counts one more if a crash may have cut the first one off. */
-  readonly attempts: number;
-  readonly startedAt: number;
-  /** ms */
-  readonly duration: number;
-  readonly output: Json;
-  readonly error?: ExecutionError;
   /** The instant (Unix ms) of the next attempt. Without it, the record is the step's result and never changes. */
   readonly retryAt?: number;
   /**

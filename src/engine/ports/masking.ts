@@ -1,8 +1,8 @@
 /** The masking port: removes secrets from text that people read. An orchestrator has its own, for the handlers that serve it. */
 
 import type { Measure } from '../model/measurement.ts';
-import type { RequestKeys } from './request-keys.ts';
 import type { Logger } from './logger.ts';
+import type { RequestKeys } from './request-keys.ts';
 
 export interface Masking {
   /** The text, with its secrets masked. */

@@ -1,7 +1,7 @@
 /** The tool server ports: one server, the client that connects to one, and all servers of an orchestrator. */
 
-import type { Json, JsonObject } from '../base/json.ts';
 import type { Duration } from '../base/duration.ts';
+import type { Json, JsonObject } from '../base/json.ts';
 import type { HttpClient } from './http.ts';
 import type { WithReady } from './with-ready.ts';
 

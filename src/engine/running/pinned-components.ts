@@ -1,7 +1,7 @@
 /** The versions of components to which the references of an execution led. An execution keeps them through resumes. */
 
-import type { UsedComponent } from '../model/component.ts';
 import type { Json } from '../base/json.ts';
+import type { UsedComponent } from '../model/component.ts';
 import { toNote } from '../model/step-kind.ts';
 import type { StepRecord } from '../model/stored-execution.ts';
 

@@ -1,9 +1,11 @@
 /** The journal over a run log: writes the records of one run to the log as they are made, and replays stored ones. */
 
-import type { UsedComponent } from '../model/component.ts';
 import type { Json, JsonObject } from '../base/json.ts';
+import { andThen, isPromise, type MaybePromise } from '../base/maybe-promise.ts';
+import type { UsedComponent } from '../model/component.ts';
 import { type PendingWait, WAITS_IN_RECORD } from '../model/execution.ts';
 import { waitedBefore } from '../model/execution-record.ts';
+import { markOfAttempt, toNote } from '../model/step-kind.ts';
 import {
   type CommitEntry,
   type ExecutionEnd,
@@ -14,17 +16,15 @@ import {
   type StateChange,
   type StepRecord,
 } from '../model/stored-execution.ts';
-import { markOfAttempt, toNote } from '../model/step-kind.ts';
 import type { Clock } from '../ports/clock.ts';
-import type { Journal, StateUpdate, StepOptions, StoreRecord, TakenSignal, WaitPlace } from '../ports/journal.ts';
-import { andThen, isPromise, type MaybePromise } from '../base/maybe-promise.ts';
 import type { LoadedDefinition, Outbox } from '../ports/execution-engine.ts';
+import type { Journal, StateUpdate, StepOptions, StoreRecord, TakenSignal, WaitPlace } from '../ports/journal.ts';
 import type { RunLog } from '../ports/run-log.ts';
 import type { CommitResult, StoredState } from '../ports/storage.ts';
 import { type HeldExecution, isAfterCrash } from './held-execution.ts';
 import { ReplayedRecords, ReportedRecords } from './journal-records.ts';
-import { RunSignals } from './run-signals.ts';
 import { PinnedComponents } from './pinned-components.ts';
+import { RunSignals } from './run-signals.ts';
 import { UsageTotal } from './usage-total.ts';
 import { WorkingBranches } from './working-branches.ts';
 import { checkWritten, failWrite } from './write-failure.ts';

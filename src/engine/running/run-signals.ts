@@ -4,7 +4,7 @@ import type { Json } from '../base/json.ts';
 import type { PendingWait } from '../model/execution.ts';
 import { isTakenSignal, type NewSignal, type StepRecord } from '../model/stored-execution.ts';
 import type { Clock } from '../ports/clock.ts';
-import type { TakenSignal, DecisionFacts, WaitPlace } from '../ports/journal.ts';
+import type { DecisionFacts, TakenSignal, WaitPlace } from '../ports/journal.ts';
 import type { MaybePromise } from '../ports/operation.ts';
 import type { RunLog } from '../ports/run-log.ts';
 

@@ -4,8 +4,8 @@
  */
 
 import { OrchestratorError } from '../base/errors.ts';
-import { andThen } from '../base/maybe-promise.ts';
 import type { Json, JsonObject } from '../base/json.ts';
+import { andThen } from '../base/maybe-promise.ts';
 import type { ExecutionError } from '../model/execution.ts';
 import type { StepRecord } from '../model/stored-execution.ts';
 import type { Journal } from '../ports/journal.ts';

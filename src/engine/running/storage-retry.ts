@@ -1,11 +1,11 @@
 /** Retries calls of the storage that fail: a database that restarts must not stop a run. */
 
 import pRetry from 'p-retry';
-import { isCodeError } from './write-failure.ts';
 import { isOrchestratorError, messageOf, OrchestratorError } from '../base/errors.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Logger } from '../ports/logger.ts';
 import type { MaybePromise } from '../ports/operation.ts';
+import { isCodeError } from './write-failure.ts';
 
 /**
  * Makes a call, and retries transient failures after growing pauses.

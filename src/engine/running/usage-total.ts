@@ -2,8 +2,8 @@
 
 import type { TokenUsage } from '../model/execution.ts';
 import { usageOf } from '../model/step-event.ts';
-import { addUsage } from '../model/token-usage.ts';
 import type { StepRecord } from '../model/stored-execution.ts';
+import { addUsage } from '../model/token-usage.ts';
 
 export class UsageTotal {
   /** Undefined before the first call of a model. */

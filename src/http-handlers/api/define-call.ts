@@ -1,18 +1,18 @@
 /** A call of the API as one record. Its route, its entry in the OpenAPI document and the types of the clients are read from it. */
 
 import type * as z from 'zod/mini';
-import type { Principal } from '../../engine/model/token.ts';
 import { readShape } from '../../engine/base/read-shape.ts';
+import type { Principal } from '../../engine/model/token.ts';
 import type { Orchestrator } from '../../orchestrator/create-orchestrator.ts';
 import type { HttpCall, RouteAccess } from '../call.ts';
 import { etagOf, readIfMatch } from '../etag.ts';
 import { API_ROOT, locationOf } from '../location.ts';
+import type { SHAPES } from '../openapi/shapes.ts';
 import { withDefinition } from '../read-definition.ts';
 import { asUnknown, readThing, type Thing } from '../read-id.ts';
 import { PATCH_TYPES, readJson } from '../read-json.ts';
 import { type QueryReader, readQuery } from '../read-query.ts';
 import type { Reply } from '../reply.ts';
-import type { SHAPES } from '../openapi/shapes.ts';
 import type { Route } from '../router.ts';
 import { refuseContent } from './refuse-content.ts';
 

@@ -1,8 +1,8 @@
 /** One execution's events as server-sent events, as fast as the reader takes them, with a heartbeat when there are none. */
 
 import type { CancelTimer } from '../../engine/ports/clock.ts';
-import type { HandlerParts } from '../call.ts';
 import { countedBytes, HeldBytes } from '../byte-budget.ts';
+import type { HandlerParts } from '../call.ts';
 import { holdTexts } from './held-texts.ts';
 
 /** Before an event, the caller's token is checked again when the last check is longer ago than this, in ms. */

@@ -2,23 +2,23 @@
 
 import * as z from 'zod/mini';
 import { isOrchestratorError, OrchestratorError } from '../../engine/base/errors.ts';
+import { once } from '../../engine/base/once.ts';
+import { readShape } from '../../engine/base/read-shape.ts';
 import { type Execution, type ExecutionStatus, isFinal } from '../../engine/model/execution.ts';
 import { areTags, isOwnId, START_RULES } from '../../engine/model/start-once.ts';
 import { hasScope } from '../../engine/model/token.ts';
-import { once } from '../../engine/base/once.ts';
-import { readShape } from '../../engine/base/read-shape.ts';
 import type { ExecuteOptions } from '../../orchestrator/runs/execute-options.ts';
 import type { ExecutionHandle } from '../../orchestrator/runs/handles.ts';
 import { awaitEnd } from '../await-end.ts';
 import { noted, objectField } from '../body-fields.ts';
 import type { HttpCall } from '../call.ts';
+import { locationOf } from '../location.ts';
+import { readCallChain } from '../read-call-chain.ts';
 import { isObject, readJson } from '../read-json.ts';
 import { errorReply, type Reply } from '../reply.ts';
-import { readCallChain } from '../read-call-chain.ts';
 import { readIdempotencyKey } from '../run-once.ts';
-import { locationOf } from '../location.ts';
-import type { Accepted } from './execution-control.ts';
 import { Answer, call } from './define-call.ts';
+import type { Accepted } from './execution-control.ts';
 
 const TAGS = { type: 'array', items: { type: 'string', maxLength: 128 }, maxItems: 16 };
 

@@ -1,15 +1,15 @@
 /** Calls of one execution: cancels an execution, retries one, deletes one, sends one a signal, and creates a ticket for its events. */
 
-import { agentAlone } from '../../engine/model/name.ts';
 import * as z from 'zod/mini';
-import type { Execution, ExecutionStatus } from '../../engine/model/execution.ts';
 import { isOrchestratorError, OrchestratorError } from '../../engine/base/errors.ts';
-import { hasScope, type Principal } from '../../engine/model/token.ts';
 import { once } from '../../engine/base/once.ts';
+import type { Execution, ExecutionStatus } from '../../engine/model/execution.ts';
+import { agentAlone } from '../../engine/model/name.ts';
+import { hasScope, type Principal } from '../../engine/model/token.ts';
 import type { Orchestrator } from '../../orchestrator/create-orchestrator.ts';
 import { demandScope } from '../authorize.ts';
-import { objectField } from '../body-fields.ts';
 import { deliver } from '../await-end.ts';
+import { objectField } from '../body-fields.ts';
 import { call } from './define-call.ts';
 
 export interface Accepted {

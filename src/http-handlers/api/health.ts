@@ -1,10 +1,10 @@
 /** `GET /health`: whether the service can work, for load balancers. */
 
 import { OrchestratorError } from '../../engine/base/errors.ts';
+import { withTimeout } from '../../engine/base/with-timeout.ts';
 import type { HttpCall } from '../call.ts';
 import { errorReply } from '../reply.ts';
 import { Answer, call } from './define-call.ts';
-import { withTimeout } from '../../engine/base/with-timeout.ts';
 
 const TIMEOUT_MS = 5_000;
 

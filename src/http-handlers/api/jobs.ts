@@ -1,11 +1,11 @@
 /** `/jobs...`: what cancels, retries or deletes many executions. */
 
-import { agentAlone } from '../../engine/model/name.ts';
 import * as z from 'zod/mini';
 import { once } from '../../engine/base/once.ts';
 import { EXECUTION_STATUSES } from '../../engine/model/execution.ts';
+import { agentAlone } from '../../engine/model/name.ts';
+import { hasScope, type Principal } from '../../engine/model/token.ts';
 import { demandScope } from '../authorize.ts';
-import { type Principal, hasScope } from '../../engine/model/token.ts';
 import { instantField, readInstantField, textField } from '../body-fields.ts';
 import { byId, pageOfList } from '../page-of-list.ts';
 import { readExecutionId } from '../read-id.ts';

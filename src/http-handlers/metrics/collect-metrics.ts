@@ -1,15 +1,15 @@
 /** Counts what the executions of this process do, and writes it as Prometheus reads it (text format 0.0.4). */
 
+import type { OpenCounts } from '../../engine/model/execution.ts';
 import {
   boundsOf,
   GAUGES,
   gaugesOf,
+  METRICS,
   type Measure,
   type Metric,
-  METRICS,
   measurementsOf,
 } from '../../engine/model/measurement.ts';
-import type { OpenCounts } from '../../engine/model/execution.ts';
 import type { Measured } from '../../engine/ports/masking.ts';
 import type { Orchestrator } from '../../orchestrator/create-orchestrator.ts';
 

@@ -1,10 +1,10 @@
 /** The OpenAPI 3.1 document of the API. The forms of bodies are those that check the requests. */
 
 import * as z from 'zod/mini';
-import { DEFINITION_TYPES, PATCH_TYPES } from '../read-json.ts';
+import type { BodyForm, CallRoute } from '../api/define-call.ts';
 import { bodyNotes } from '../body-fields.ts';
 import { API_ROOT } from '../location.ts';
-import type { BodyForm, CallRoute } from '../api/define-call.ts';
+import { DEFINITION_TYPES, PATCH_TYPES } from '../read-json.ts';
 import { STATUS } from '../status.ts';
 import { ref, type Schema, SHAPES } from './shapes.ts';
 

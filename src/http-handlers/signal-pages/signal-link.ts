@@ -1,8 +1,8 @@
 /** `/signals/:token`: the pages of a link of `signalUrl()`. Opening the page changes nothing; its form sends the signal. */
 
 import { OrchestratorError } from '../../engine/base/errors.ts';
-import { BODY_TYPES } from '../../engine/model/webhook.ts';
 import type { SignalLinkState } from '../../engine/model/signal-page.ts';
+import { BODY_TYPES } from '../../engine/model/webhook.ts';
 import type { SignalLinkStatus } from '../../orchestrator/signals/signal-links.ts';
 import type { HttpCall } from '../call.ts';
 import { decodeText, readBytes } from '../read-json.ts';

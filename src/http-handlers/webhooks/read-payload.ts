@@ -3,8 +3,8 @@
 import { OrchestratorError } from '../../engine/base/errors.ts';
 import type { Json, JsonObject } from '../../engine/base/json.ts';
 import { BODY_TYPES, type BodyKind } from '../../engine/model/webhook.ts';
-import type { ServedWebhook } from '../../orchestrator/webhooks/webhooks.ts';
 import { bodyWasRead } from '../../engine/ports/host.ts';
+import type { ServedWebhook } from '../../orchestrator/webhooks/webhooks.ts';
 import type { HttpCall } from '../call.ts';
 import { checkCharset, decodeText, parseJson, readBytes, refuseCoding, weigh } from '../read-json.ts';
 

@@ -1,9 +1,9 @@
 /** Turns an evaluated `email` config into a checked message. What does not fit is refused with `INVALID_INPUT`. */
 
-import { hashText } from '../../engine/base/hash.ts';
 import { utf8ToBytes } from '@noble/hashes/utils.js';
 import { fromBase64 } from '../../engine/base/base64.ts';
 import { OrchestratorError } from '../../engine/base/errors.ts';
+import { hashText } from '../../engine/base/hash.ts';
 import type { JsonObject } from '../../engine/base/json.ts';
 import {
   lineProblem,

@@ -2,8 +2,8 @@
 
 import { toMs } from '../../engine/base/duration.ts';
 import { isOrchestratorError, messageOf, OrchestratorError } from '../../engine/base/errors.ts';
-import { underDeadline } from '../../engine/base/under-deadline.ts';
 import type { Json, JsonObject } from '../../engine/base/json.ts';
+import { underDeadline } from '../../engine/base/under-deadline.ts';
 import type { Clock } from '../../engine/ports/clock.ts';
 import type { HttpClient } from '../../engine/ports/http.ts';
 import type { Logger } from '../../engine/ports/logger.ts';

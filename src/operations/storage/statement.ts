@@ -3,7 +3,7 @@
 import { OrchestratorError } from '../../engine/base/errors.ts';
 import type { Json, JsonObject } from '../../engine/base/json.ts';
 import type { SqlStatement } from '../../engine/ports/data.ts';
-import { scanSql, type SqlToken } from '../../engine/ports/sql-text.ts';
+import { type SqlToken, scanSql } from '../../engine/ports/sql-text.ts';
 
 export type Params = readonly Json[] | JsonObject;
 

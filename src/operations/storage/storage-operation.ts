@@ -8,8 +8,8 @@ import { runSql } from './run-sql.ts';
 import { runKv, runObjects } from './run-stores.ts';
 import {
   type Binding,
-  bindingName,
   type Bindings,
+  bindingName,
   checkConfig,
   KINDS,
   type StorageConfig,

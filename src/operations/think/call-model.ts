@@ -2,8 +2,8 @@
 
 import { toMs } from '../../engine/base/duration.ts';
 import { isOrchestratorError, OrchestratorError } from '../../engine/base/errors.ts';
-import { underDeadline } from '../../engine/base/under-deadline.ts';
 import type { JsonObject } from '../../engine/base/json.ts';
+import { underDeadline } from '../../engine/base/under-deadline.ts';
 import type { TokenUsage } from '../../engine/model/execution.ts';
 import type { Clock } from '../../engine/ports/clock.ts';
 import type {

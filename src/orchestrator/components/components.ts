@@ -6,14 +6,22 @@
 import { messageOf, OrchestratorError } from '../../engine/base/errors.ts';
 import { refuseUnknownKeys } from '../../engine/base/read-options.ts';
 import {
+  compileComponentText,
+  HAS_TAGS,
+  readComponentConfig,
+  type TextLanguage,
+} from '../../engine/definition/compile/compile-references.ts';
+import { ExpressionSyntaxError } from '../../engine/expression/expression-syntax-error.ts';
+import type { FunctionTable } from '../../engine/expression/functions/function-table.ts';
+import {
+  type ComponentContent,
   type ComponentKind,
   type ComponentMetadata,
   type ComponentVersion,
   compareVersions,
   type Deployment,
-  type ResolvedComponent,
-  type ComponentContent,
   MAX_CONTENT,
+  type ResolvedComponent,
 } from '../../engine/model/component.ts';
 import {
   readFilePath,
@@ -25,24 +33,16 @@ import {
   refuse,
 } from '../../engine/model/component-fields.ts';
 import { decodeCursor, encodeCursor, pageLimit } from '../../engine/model/cursor.ts';
-import type { FunctionTable } from '../../engine/expression/functions/function-table.ts';
 import { NAME_PATTERN } from '../../engine/model/name.ts';
 import { deploymentTag } from '../../engine/model/split.ts';
 import type { Clock } from '../../engine/ports/clock.ts';
-import type { TemplateEngine } from '../../engine/ports/template-engine.ts';
 import type { ComponentSource, ResolveComponent, StoredComponent } from '../../engine/ports/component-source.ts';
+import type { TemplateEngine } from '../../engine/ports/template-engine.ts';
 import { alwaysChanged, type ChangeOptions, refuseOtherVersion } from '../changes.ts';
 import type { Page } from '../definitions/definitions.ts';
 import type { ComponentCache } from './component-cache.ts';
 import { DEPLOYMENT_KEYS, type NewDeployment, newDeployment, readEnvironment } from './new-deployment.ts';
 import { latestOf, noComponent } from './resolve-component.ts';
-import {
-  compileComponentText,
-  HAS_TAGS,
-  readComponentConfig,
-  type TextLanguage,
-} from '../../engine/definition/compile/compile-references.ts';
-import { ExpressionSyntaxError } from '../../engine/expression/expression-syntax-error.ts';
 
 /** A component, as it is registered. A change of it can expect its `tag` (`ifMatch`). */
 export interface Component extends Omit<StoredComponent, 'versions' | 'deployments'> {

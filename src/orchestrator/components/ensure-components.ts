@@ -2,11 +2,11 @@
 
 import { isOrchestratorError, OrchestratorError } from '../../engine/base/errors.ts';
 import { equalJson, type Json } from '../../engine/base/json.ts';
+import type { MaybePromise } from '../../engine/base/maybe-promise.ts';
 import { isRecord, refuseUnknownKeys } from '../../engine/base/read-options.ts';
 import type { ComponentContent, ComponentMetadata } from '../../engine/model/component.ts';
 import { readMetadata, refuse } from '../../engine/model/component-fields.ts';
-import type { MaybePromise } from '../../engine/base/maybe-promise.ts';
-import type { ComponentCalls, Component, EnsuredComponent, EnsureResult } from './components.ts';
+import type { Component, ComponentCalls, EnsuredComponent, EnsureResult } from './components.ts';
 
 type ReadText = (name: string, version: string) => MaybePromise<ComponentContent | undefined>;
 

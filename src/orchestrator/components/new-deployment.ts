@@ -13,9 +13,9 @@ import {
   type Split,
 } from '../../engine/model/component.ts';
 import { readNote, readVersion, refuse } from '../../engine/model/component-fields.ts';
+import { areSteps, guardProblem, STEPS_RULE } from '../../engine/model/guard.ts';
 import { mainVersion, splitProblem } from '../../engine/model/split.ts';
 import type { StoredComponent } from '../../engine/ports/component-source.ts';
-import { areSteps, guardProblem, STEPS_RULE } from '../../engine/model/guard.ts';
 import { noVersion } from './resolve-component.ts';
 
 export interface NewDeployment {

@@ -7,13 +7,13 @@ import type { JsonObject } from '../../engine/base/json.ts';
 import type { Emitter } from '../../engine/events/emitter.ts';
 import type { Deployment, Rollout, UsedComponent } from '../../engine/model/component.ts';
 import type { Execution } from '../../engine/model/execution.ts';
+import { isBroken, type StepCount } from '../../engine/model/guard.ts';
 import type { Clock } from '../../engine/ports/clock.ts';
 import type { ComponentSource, StoredComponent } from '../../engine/ports/component-source.ts';
 import type { DocumentStore } from '../../engine/ports/document-store.ts';
 import type { Logger } from '../../engine/ports/logger.ts';
 import type { TimedTask, TimedWork } from '../timed-work.ts';
 import type { ComponentCache } from './component-cache.ts';
-import { isBroken, type StepCount } from '../../engine/model/guard.ts';
 import { nextStep, rolledBack } from './new-deployment.ts';
 
 export interface Rollouts {

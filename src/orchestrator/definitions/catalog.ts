@@ -14,8 +14,8 @@ import { parseAgent } from '../../engine/definition/read/parse-ensemble.ts';
 import type { AgentDefinition } from '../../engine/model/ensemble.ts';
 import { NAME_PATTERN } from '../../engine/model/name.ts';
 import type { Clock } from '../../engine/ports/clock.ts';
-import type { Logger } from '../../engine/ports/logger.ts';
 import type { DocumentStore } from '../../engine/ports/document-store.ts';
+import type { Logger } from '../../engine/ports/logger.ts';
 import type { MaybePromise } from '../../engine/ports/operation.ts';
 import { type LoadedEnsemble, loadNewEnsemble, loadSharedAgent, logWarnings } from './load-definitions.ts';
 import {

@@ -1,6 +1,8 @@
 /** The ensembles and the agents of an orchestrator, as the public `orchestrator.ensembles` and `orchestrator.agents`. */
 
 import { OrchestratorError } from '../../engine/base/errors.ts';
+import type { JsonObject } from '../../engine/base/json.ts';
+import { refuseUnknownKeys } from '../../engine/base/read-options.ts';
 import { decodeCursor, encodeCursor, pageLimit } from '../../engine/model/cursor.ts';
 import type {
   AgentDefinition,
@@ -8,13 +10,11 @@ import type {
   TriggerDefinition,
   WebhookTrigger,
 } from '../../engine/model/ensemble.ts';
-import type { JsonObject } from '../../engine/base/json.ts';
 import { NAME_PATTERN } from '../../engine/model/name.ts';
 import type { Clock } from '../../engine/ports/clock.ts';
 import { alwaysChanged, type ChangeOptions, refuseOtherVersion } from '../changes.ts';
-import { refuseUnknownKeys } from '../../engine/base/read-options.ts';
-import { type Catalog, type NewDefinition, notFound } from './catalog.ts';
 import type { WebhookClaims } from '../webhooks/webhook-claims.ts';
+import { type Catalog, type NewDefinition, notFound } from './catalog.ts';
 import type { LoadedEnsemble } from './load-definitions.ts';
 import type { Kind, StoredItem } from './stored-definitions.ts';
 

@@ -1,7 +1,10 @@
 /** Loads the definitions of an orchestrator, once, when it is created. */
 
 import type { AgentSource, EnsembleSource } from '../../authoring/define.ts';
-import type { Report } from '../../engine/definition/forms/check-shape.ts';
+import { type DefinitionIssue, isOrchestratorError, OrchestratorError } from '../../engine/base/errors.ts';
+import { copyJson, type Json, JsonError } from '../../engine/base/json.ts';
+import { isPromise, type MaybePromise } from '../../engine/base/maybe-promise.ts';
+import type { CompiledEnsemble } from '../../engine/compiled/compiled-ensemble.ts';
 import { checkTogether, unknownCalls } from '../../engine/definition/compile/check-together.ts';
 import {
   type CompileResult,
@@ -9,7 +12,8 @@ import {
   compileSingleAgent,
 } from '../../engine/definition/compile/compile-ensemble.ts';
 import type { CompileHost } from '../../engine/definition/compile/compile-host.ts';
-import type { CompiledEnsemble } from '../../engine/compiled/compiled-ensemble.ts';
+import type { EnsembleCall } from '../../engine/definition/compile/resolve-agent.ts';
+import type { Report } from '../../engine/definition/forms/check-shape.ts';
 import {
   invalidDefinition,
   invalidDefinitions,
@@ -18,14 +22,10 @@ import {
   readAgent,
 } from '../../engine/definition/read/parse-ensemble.ts';
 import { type Problem, toIssues } from '../../engine/definition/source/problem.ts';
-import type { EnsembleCall } from '../../engine/definition/compile/resolve-agent.ts';
-import { type DefinitionIssue, isOrchestratorError, OrchestratorError } from '../../engine/base/errors.ts';
 import type { OutputCheck } from '../../engine/interpreter/run-ensemble.ts';
-import { copyJson, type Json, JsonError } from '../../engine/base/json.ts';
-import { isPromise, type MaybePromise } from '../../engine/base/maybe-promise.ts';
 import type { AgentDefinition } from '../../engine/model/ensemble.ts';
-import { WEBHOOK_ROOT } from '../../engine/model/webhook.ts';
 import type { ExpectedDocument } from '../../engine/model/stored-execution.ts';
+import { WEBHOOK_ROOT } from '../../engine/model/webhook.ts';
 import type { Logger } from '../../engine/ports/logger.ts';
 import { type DefinitionSchemas, type InputCheck, inputCheck, outputCheck, takeSchemas } from './standard-schemas.ts';
 

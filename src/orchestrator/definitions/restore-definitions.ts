@@ -1,11 +1,11 @@
 /** Finds the definition with which an execution began: in this process, or in the storage. */
 
-import { agentAlone } from '../../engine/model/name.ts';
 import type { EnsembleSource } from '../../authoring/define.ts';
-import type { CompileHost } from '../../engine/definition/compile/compile-host.ts';
-import { hashJson } from '../../engine/base/hash.ts';
 import { isOrchestratorError, messageOf, OrchestratorError } from '../../engine/base/errors.ts';
+import { hashJson } from '../../engine/base/hash.ts';
+import type { CompileHost } from '../../engine/definition/compile/compile-host.ts';
 import type { AgentDefinition } from '../../engine/model/ensemble.ts';
+import { agentAlone } from '../../engine/model/name.ts';
 import type { MaybePromise } from '../../engine/ports/operation.ts';
 import type { StoredDefinition } from '../../engine/ports/storage.ts';
 import type { Catalog } from './catalog.ts';

@@ -2,10 +2,10 @@
 
 import { isOrchestratorError, messageOf } from '../../engine/base/errors.ts';
 import type { JsonObject } from '../../engine/base/json.ts';
-import type { StoredDelivery } from '../../engine/model/delivery.ts';
-import type { EmailTarget } from '../../engine/model/notification.ts';
-import { MAX_LINE } from '../../engine/model/mail-fields.ts';
 import type { MaskText } from '../../engine/interpreter/mask-secrets.ts';
+import type { StoredDelivery } from '../../engine/model/delivery.ts';
+import { MAX_LINE } from '../../engine/model/mail-fields.ts';
+import type { EmailTarget } from '../../engine/model/notification.ts';
 import type { Clock } from '../../engine/ports/clock.ts';
 import type { HttpClient } from '../../engine/ports/http.ts';
 import type { Logger } from '../../engine/ports/logger.ts';

@@ -11,13 +11,13 @@ import type { Principal } from '../../engine/model/token.ts';
 import type { Clock } from '../../engine/ports/clock.ts';
 import type { ExecutionPosition } from '../../engine/ports/storage.ts';
 import { checkPrincipal } from '../options.ts';
+import { type ExecutionSelection, readExecutionFilter } from '../runs/execution-filter.ts';
 import type { JobDocuments } from './job-documents.ts';
-import { type ExecutionFilter, readExecutionFilter } from '../runs/execution-filter.ts';
 
 export type JobAction = 'cancel' | 'retry' | 'delete';
 
 /** The executions that a job is for. */
-export type JobFilter = Omit<ExecutionFilter, 'retryOf' | 'order' | 'values' | 'limit' | 'cursor'>;
+export type JobFilter = ExecutionSelection;
 
 export interface JobOptions {
   /**

@@ -1,9 +1,9 @@
 /** Works on jobs, a short step at a time. A lease gives each job to one process; what a process that died had not stored is done again. */
 
-import { inPortions, type Portions } from '../../engine/base/portions.ts';
 import { isOrchestratorError } from '../../engine/base/errors.ts';
-import { endedBadly } from '../../engine/model/execution-record.ts';
+import { inPortions, type Portions } from '../../engine/base/portions.ts';
 import { type Execution, isFinal } from '../../engine/model/execution.ts';
+import { endedBadly } from '../../engine/model/execution-record.ts';
 import type { IdSource } from '../../engine/model/id.ts';
 import type { Clock } from '../../engine/ports/clock.ts';
 import type { Logger } from '../../engine/ports/logger.ts';

@@ -8,18 +8,18 @@ import type { IdSource } from '../../engine/model/id.ts';
 import { type Charge, monthOf } from '../../engine/model/quota.ts';
 import { toStoredKey, toTags } from '../../engine/model/start-once.ts';
 import type { NewExecution } from '../../engine/model/stored-execution.ts';
-import { toTraceContext } from '../../engine/model/trace-context.ts';
 import type { Principal } from '../../engine/model/token.ts';
+import { toTraceContext } from '../../engine/model/trace-context.ts';
 import type { Clock } from '../../engine/ports/clock.ts';
 import type { AttachedEngine, BeginOptions } from '../../engine/ports/execution-engine.ts';
 import type { Storage } from '../../engine/ports/storage.ts';
 import type { Tracing } from '../../engine/ports/telemetry.ts';
 import type { LoadedEnsemble } from '../definitions/load-definitions.ts';
 import { checkExecuteOptions } from '../options.ts';
+import { traceStart } from '../telemetry.ts';
 import { type ExecuteOptions, type Origin, toTrigger } from './execute-options.ts';
 import { checkPlace, type NewExecutionId } from './execution-ids.ts';
 import { newExecution } from './new-execution.ts';
-import { traceStart } from '../telemetry.ts';
 
 export const NO_OPTIONS: ExecuteOptions = Object.freeze({});
 

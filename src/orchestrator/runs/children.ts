@@ -14,15 +14,15 @@ import {
   type LoadedDefinition,
   StaleDefinitionError,
 } from '../../engine/ports/execution-engine.ts';
+import { JournalLostError } from '../../engine/ports/journal.ts';
 import type { MaybePromise } from '../../engine/ports/operation.ts';
 import type { Tracing } from '../../engine/ports/telemetry.ts';
-import { JournalLostError } from '../../engine/ports/journal.ts';
 import type { LoadedEnsemble } from '../definitions/load-definitions.ts';
+import { traceStart } from '../telemetry.ts';
 import type { NewExecutionId } from './execution-ids.ts';
 import { newExecution } from './new-execution.ts';
-import { withCurrentDefinition } from './with-current-definition.ts';
 import { readInput } from './read-input.ts';
-import { traceStart } from '../telemetry.ts';
+import { withCurrentDefinition } from './with-current-definition.ts';
 
 export interface ChildrenParts {
   readonly clock: Clock;

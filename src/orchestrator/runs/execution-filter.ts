@@ -1,20 +1,19 @@
 /** Reads the filter of `executions.list`, and turns it into a query and the text for which a cursor is valid. */
 
 import { OrchestratorError } from '../../engine/base/errors.ts';
-import { decodeCursor, encodeCursor, pageLimit } from '../../engine/model/cursor.ts';
-import { EXECUTION_STATUSES, type ExecutionStatus } from '../../engine/model/execution.ts';
-import { EXECUTION_ID, normalizeExecutionId } from '../../engine/model/id.ts';
-import { isTag, MAX_TAG_LENGTH } from '../../engine/model/start-once.ts';
-import type { ExecutionPosition, ExecutionQuery, ListOrder } from '../../engine/ports/storage.ts';
 import { refuseUnknownKeys } from '../../engine/base/read-options.ts';
+import { decodeCursor, encodeCursor, pageLimit } from '../../engine/model/cursor.ts';
+import { EXECUTION_FILTERS, EXECUTION_STATUSES, type ExecutionStatus } from '../../engine/model/execution.ts';
+import { EXECUTION_ID, normalizeExecutionId } from '../../engine/model/id.ts';
+import { isTag, MAX_TAG_LENGTH, retryKeyOf } from '../../engine/model/start-once.ts';
+import type { ExecutionPosition, ExecutionQuery, ListOrder } from '../../engine/ports/storage.ts';
 
-export interface ExecutionFilter {
+/** Which executions are meant. */
+export interface ExecutionSelection {
   readonly ensemble?: string | undefined;
   readonly status?: ExecutionStatus | undefined;
   /** Only child executions of this execution. */
   readonly parentId?: string | undefined;
-  /** Only the execution that retries this one. */
-  readonly retryOf?: string | undefined;
   /** Only executions with this tag. */
   readonly tag?: string | undefined;
   /** Only executions that were accepted at this instant or later: Unix ms or a Date. */
@@ -27,6 +26,11 @@ export interface ExecutionFilter {
   readonly errorCode?: string | undefined;
   /** `true`: only executions that failed or timed out, and that no other execution retries. */
   readonly unresolved?: boolean | undefined;
+}
+
+export interface ExecutionFilter extends ExecutionSelection {
+  /** Only the execution that retries this one. */
+  readonly retryOf?: string | undefined;
   /** Which execution is the first one, by `createdAt` and id. Default `newest`. */
   readonly order?: ListOrder | undefined;
   /** `false`: without inputs and outputs; `omitted` of a record names them. Default: those of at most 4 KiB. */
@@ -40,7 +44,8 @@ export interface ExecutionFilter {
 /** A page to read. */
 export interface ExecutionPage {
   readonly query: ExecutionQuery;
-  readonly retryOf: string | undefined;
+  /** Only the execution with this idempotency key. */
+  readonly key: string | undefined;
   readonly values: boolean;
   /** How many executions the page has at most. */
   readonly size: number;
@@ -48,9 +53,8 @@ export interface ExecutionPage {
 }
 
 const FILTER_KEYS: readonly (keyof ExecutionFilter)[] = [
-  ...(['ensemble', 'status', 'parentId', 'retryOf', 'tag', 'since', 'until', 'search'] as const),
-  ...(['errorCode', 'unresolved', 'order', 'values'] as const),
-  ...(['limit', 'cursor'] as const),
+  ...EXECUTION_FILTERS,
+  ...(['order', 'values', 'limit', 'cursor'] as const),
 ];
 const ORDERS: readonly ListOrder[] = ['newest', 'oldest'];
 /** The form of a cursor's entry: `createdAt` and id of the last execution of a page. */
@@ -93,7 +97,7 @@ export function readExecutionFilter(given: ExecutionFilter): ExecutionPage {
   const known = Object.entries({ ...filters, before }).filter(([, value]) => value !== undefined);
   return {
     query: { ...Object.fromEntries(known), limit: size + 1 },
-    retryOf,
+    key: retryOf === undefined ? undefined : retryKeyOf(retryOf),
     values,
     size,
     cursorAfter: ({ createdAt, id }) => encodeCursor(`${createdAt} ${id}`, filter),

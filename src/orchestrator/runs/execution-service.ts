@@ -1,17 +1,16 @@
 /** Starts executions: checks the input, passes the execution to the engine, and sends the event of its end. */
 
 import type { Plans } from '../../engine/access/plans.ts';
-import { createAcceptance, NO_OPTIONS } from './accept.ts';
-import { createChildren } from './children.ts';
 import { isOrchestratorError } from '../../engine/base/errors.ts';
+import { andThen, isPromise, type MaybePromise } from '../../engine/base/maybe-promise.ts';
+import type { Emitter } from '../../engine/events/emitter.ts';
 import { keepEvents } from '../../engine/events/event-stream.ts';
 import { executionEvents, type StoredEvent } from '../../engine/events/execution-events.ts';
+import { createExecutionWatch } from '../../engine/events/watch-executions.ts';
 import type { MaskText } from '../../engine/interpreter/mask-secrets.ts';
 import type { RunPorts } from '../../engine/interpreter/run.ts';
 import { runEnsemble } from '../../engine/interpreter/run-ensemble.ts';
 import { Turns } from '../../engine/interpreter/turns.ts';
-import { createExecutionWatch } from '../../engine/events/watch-executions.ts';
-import { andThen, isPromise, type MaybePromise } from '../../engine/base/maybe-promise.ts';
 import { endEvent } from '../../engine/model/end-event.ts';
 import type { EventData, EventKind } from '../../engine/model/event.ts';
 import type { Execution } from '../../engine/model/execution.ts';
@@ -20,9 +19,8 @@ import { withKeySeed } from '../../engine/model/seed.ts';
 import { retryKeyOf } from '../../engine/model/start-once.ts';
 import type { ExpectedDocument, NewExecution, StepRecord } from '../../engine/model/stored-execution.ts';
 import { traceOf } from '../../engine/model/trace-context.ts';
-import type { Emitter } from '../../engine/events/emitter.ts';
-import type { ResolveComponent } from '../../engine/ports/component-source.ts';
 import type { Clock } from '../../engine/ports/clock.ts';
+import type { ResolveComponent } from '../../engine/ports/component-source.ts';
 import type {
   AttachedEngine,
   BeginOptions,
@@ -35,16 +33,18 @@ import type { RecordReader, Storage, StoredDefinition } from '../../engine/ports
 import type { Tracing } from '../../engine/ports/telemetry.ts';
 import { never } from '../../engine/running/recorded-journal.ts';
 import type { StandingJournal } from '../../engine/running/standing-journal.ts';
-import { createOutbox } from '../deliveries/outbox.ts';
 import type { LoadedEnsemble } from '../definitions/load-definitions.ts';
-import { createExecutionIds } from './execution-ids.ts';
+import { createOutbox } from '../deliveries/outbox.ts';
+import { traceStart } from '../telemetry.ts';
+import { createAcceptance, NO_OPTIONS } from './accept.ts';
+import { createChildren } from './children.ts';
 import type { ExecuteOptions, Origin, RetryOptions } from './execute-options.ts';
+import { createExecutionIds } from './execution-ids.ts';
 import { findFirst, newestOf } from './find-first.ts';
 import { createHandles, type ExecutionHandle } from './handles.ts';
 import { logEnd } from './log-end.ts';
 import { newExecution } from './new-execution.ts';
 import { readInput } from './read-input.ts';
-import { traceStart } from '../telemetry.ts';
 import { type Find, withCurrentDefinition } from './with-current-definition.ts';
 
 interface ExecutionServiceParts {
@@ -186,9 +186,8 @@ export function createExecutionService(parts: ExecutionServiceParts): ExecutionS
         ...{ executionId: id, ensemble: ensemble.compiled.name, trigger: failed.trigger },
         ...{ caller: traceOf(failed.trigger), isDetached: true },
       });
-      const execution = newExecution(ensemble.compiled, {
-        ...{ id, trigger, input, seed, createdAt, retryOf, idempotencyKey, tags },
-      });
+      const beginning = { id, trigger, input, seed, createdAt, idempotencyKey, tags };
+      const execution = { ...newExecution(ensemble.compiled, beginning), retryOf };
       const how = { mayQueue: true, steps, charge: chargeOf(principal, createdAt) };
       try {
         return await begin({ ensemble, execution, how, keeps: false });

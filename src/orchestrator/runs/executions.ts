@@ -1,10 +1,12 @@
 /** The stored executions, as the public `orchestrator.executions`. */
 
 import { OrchestratorError } from '../../engine/base/errors.ts';
-import type { StoredEvent } from '../../engine/events/execution-events.ts';
 import { cloneJson } from '../../engine/base/json.ts';
+import { refuseUnknownKeys } from '../../engine/base/read-options.ts';
+import type { StoredEvent } from '../../engine/events/execution-events.ts';
 import { isCompletedChild } from '../../engine/model/child.ts';
 import { decodeCursor, encodeCursor, pageLimit, readEventId } from '../../engine/model/cursor.ts';
+import type { EnsembleDefinition } from '../../engine/model/ensemble.ts';
 import {
   type AgentResult,
   type Execution,
@@ -15,32 +17,29 @@ import {
 import { withoutStack } from '../../engine/model/execution-error.ts';
 import type { ExecutionHistory } from '../../engine/model/execution-history.ts';
 import { endedBadly, toAgentResult, withoutValues } from '../../engine/model/execution-record.ts';
+import type { ExecutionStep } from '../../engine/model/execution-step.ts';
 import { type IdSource, normalizeExecutionId } from '../../engine/model/id.ts';
+import { isKeptRequest } from '../../engine/model/kept-request.ts';
+import { agentAlone } from '../../engine/model/name.ts';
 import { isPart } from '../../engine/model/step-kind.ts';
 import { isTakenSignal, type StepRecord } from '../../engine/model/stored-execution.ts';
-import type { MaybePromise } from '../../engine/ports/operation.ts';
 import type { Principal } from '../../engine/model/token.ts';
-import { isKeptRequest } from '../../engine/model/kept-request.ts';
 import type { Clock } from '../../engine/ports/clock.ts';
-import { retryKeyOf } from '../../engine/model/start-once.ts';
-import type { ExecutionQuery, RecordReader, StoredDefinition, Storage } from '../../engine/ports/storage.ts';
+import type { MaybePromise } from '../../engine/ports/operation.ts';
+import type { ExecutionQuery, RecordReader, Storage, StoredDefinition } from '../../engine/ports/storage.ts';
 import type { LoadedEnsemble } from '../definitions/load-definitions.ts';
 import { checkPrincipal } from '../options.ts';
-import { refuseUnknownKeys } from '../../engine/base/read-options.ts';
-import { createEventTickets, type EventTicket } from './event-tickets.ts';
-import { type ExecutionFilter, readExecutionFilter } from './execution-filter.ts';
-import type { RetryOptions } from './execute-options.ts';
-import type { ExecutionService } from './execution-service.ts';
-import type { ExecutionHandle } from './handles.ts';
-import { newestOf } from './find-first.ts';
-import { readHistory, readRecords } from './read-records.ts';
-import { createStepsAtWork, type RunningSteps, type StepInput } from './steps-at-work.ts';
-import { agentAlone } from '../../engine/model/name.ts';
-import type { ExecutionStep } from '../../engine/model/execution-step.ts';
-import { listSteps, readStep, STEP_KEY, type StepPage, type StepPageOptions } from './list-steps.ts';
-import type { EnsembleDefinition } from '../../engine/model/ensemble.ts';
 import { createSignalCheck } from '../signals/awaited-names.ts';
 import { type SignalOptions, toSignal } from '../signals/signals.ts';
+import { createEventTickets, type EventTicket } from './event-tickets.ts';
+import type { RetryOptions } from './execute-options.ts';
+import { type ExecutionFilter, readExecutionFilter } from './execution-filter.ts';
+import type { ExecutionService } from './execution-service.ts';
+import { newestOf } from './find-first.ts';
+import type { ExecutionHandle } from './handles.ts';
+import { listSteps, readStep, STEP_KEY, type StepPage, type StepPageOptions } from './list-steps.ts';
+import { readHistory, readRecords } from './read-records.ts';
+import { createStepsAtWork, type RunningSteps, type StepInput } from './steps-at-work.ts';
 
 export type { ExecutionFilter };
 
@@ -239,22 +238,22 @@ export function createExecutions(parts: ExecutionsParts): Executions {
     return steps;
   };
 
-  /** The execution that retries another one, if it matches the other filters: a listing of its place alone says so. */
-  const listRetry = async (retryOf: string, query: ExecutionQuery): Promise<readonly Execution[]> => {
-    const id = await records.executions.findByKey(retryKeyOf(retryOf));
-    const retry = id === undefined ? undefined : await records.executions.getStatus(id);
-    if (!retry) return [];
-    const { createdAt } = retry;
+  /** The execution with an idempotency key, if it matches the other filters: a listing of its place alone says so. */
+  const listByKey = async (key: string, query: ExecutionQuery): Promise<readonly Execution[]> => {
+    const id = await records.executions.findByKey(key);
+    const found = id === undefined ? undefined : await records.executions.getStatus(id);
+    if (!found) return [];
+    const { createdAt } = found;
     const { order: _one, since = createdAt, until = createdAt + 1, ...rest } = query;
     // It is the first page, and the only one.
     if (rest.before) return [];
-    // No id has a space, so no other execution is between this position and the retry.
+    // No id has a space, so no other execution is between this position and the execution.
     const place = {
-      before: { createdAt, id: `${retry.id} ` },
+      before: { createdAt, id: `${found.id} ` },
       since: Math.max(since, createdAt),
       until: Math.min(until, createdAt + 1),
     };
-    return (await records.executions.list({ ...rest, ...place, limit: 1 })).filter((one) => one.id === retry.id);
+    return (await records.executions.list({ ...rest, ...place, limit: 1 })).filter((one) => one.id === found.id);
   };
 
   return {
@@ -299,8 +298,8 @@ export function createExecutions(parts: ExecutionsParts): Executions {
     get: find,
     status: async (id) => cloneJson(await statusOf(id)),
     async list(given = {}) {
-      const { query, retryOf, values, size, cursorAfter } = readExecutionFilter(given);
-      const found = await (retryOf === undefined ? records.executions.list(query) : listRetry(retryOf, query));
+      const { query, key, values, size, cursorAfter } = readExecutionFilter(given);
+      const found = await (key === undefined ? records.executions.list(query) : listByKey(key, query));
       const shown = found.slice(0, size).map(withoutStackOf);
       const executions = cloneJson(values ? shown : shown.map(withoutAnyValue));
       const last = executions.at(-1);

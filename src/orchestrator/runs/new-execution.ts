@@ -3,7 +3,7 @@
 import type { CompiledEnsemble } from '../../engine/compiled/compiled-ensemble.ts';
 import type { NewExecution } from '../../engine/model/stored-execution.ts';
 
-type Beginning = Omit<NewExecution, 'ensemble' | 'version' | 'deadlineAt' | 'idempotencyKey' | 'tags'> & {
+type Beginning = Omit<NewExecution, 'ensemble' | 'version' | 'deadlineAt' | 'retryOf' | 'idempotencyKey' | 'tags'> & {
   readonly [K in 'idempotencyKey' | 'tags']?: NewExecution[K] | undefined;
 };
 
@@ -16,7 +16,7 @@ export interface EarlierEnd {
 }
 
 export function newExecution(compiled: CompiledEnsemble, beginning: Beginning, earlier?: EarlierEnd): NewExecution {
-  const { id, trigger, input, seed, createdAt, retryOf, idempotencyKey, tags } = beginning;
+  const { id, trigger, input, seed, createdAt, idempotencyKey, tags } = beginning;
   const execution: { -readonly [K in keyof NewExecution]: NewExecution[K] } = {
     id,
     ensemble: compiled.name,
@@ -29,7 +29,6 @@ export function newExecution(compiled: CompiledEnsemble, beginning: Beginning, e
   const timeoutMs = Math.min(compiled.timeoutMs ?? Infinity, earlier?.timeoutMs ?? Infinity);
   const deadlineAt = Math.min(createdAt + timeoutMs, earlier?.deadlineAt ?? Infinity);
   if (deadlineAt !== Infinity) execution.deadlineAt = deadlineAt;
-  if (retryOf !== undefined) execution.retryOf = retryOf;
   if (idempotencyKey !== undefined) execution.idempotencyKey = idempotencyKey;
   if (tags !== undefined) execution.tags = tags;
   return execution;

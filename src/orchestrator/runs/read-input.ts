@@ -1,11 +1,11 @@
 /** Prepares the input of an execution: by the `inputSchema` of the ensemble, then as JSON by its `inputs`. */
 
-import { type Json, copyJson, JsonError } from '../../engine/base/json.ts';
-import { isPromise, type MaybePromise } from '../../engine/base/maybe-promise.ts';
-import type { LoadedEnsemble } from '../definitions/load-definitions.ts';
 import { OrchestratorError } from '../../engine/base/errors.ts';
+import { copyJson, type Json, JsonError } from '../../engine/base/json.ts';
+import { isPromise, type MaybePromise } from '../../engine/base/maybe-promise.ts';
 import { shortList } from '../../engine/base/read-shape.ts';
 import type { CompiledEnsemble } from '../../engine/compiled/compiled-ensemble.ts';
+import type { LoadedEnsemble } from '../definitions/load-definitions.ts';
 
 /** @throws INVALID_INPUT; what the schema throws. The promise of an asynchronous schema rejects with them */
 export function readInput({ compiled, checkInput }: LoadedEnsemble, given: unknown): MaybePromise<Json> {

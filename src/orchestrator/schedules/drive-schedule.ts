@@ -11,9 +11,9 @@ import type { CompiledSchedule } from '../../engine/compiled/compiled-ensemble.t
 import type { ExecutionTrigger } from '../../engine/model/execution.ts';
 import { derivedId } from '../../engine/model/id.ts';
 import {
-  firstProgress,
   type AddedTicks,
   addDueTicks,
+  firstProgress,
   readProgress,
   type ScheduleProgress,
   takeTick,

@@ -1,9 +1,9 @@
 /** The schedules of the ensembles of an orchestrator, as the public `orchestrator.schedules`: when they are due, paused, resumed, run now. */
 
 import { OrchestratorError } from '../../engine/base/errors.ts';
+import type { Json } from '../../engine/base/json.ts';
 import { refuseUnknownKeys } from '../../engine/base/read-options.ts';
 import { quoted } from '../../engine/base/wording.ts';
-import type { Json } from '../../engine/base/json.ts';
 import type { CompiledSchedule } from '../../engine/compiled/compiled-ensemble.ts';
 import type { ExecutionStatus } from '../../engine/model/execution.ts';
 import { firstProgress, readProgress, type ScheduleProgress, toStored } from '../../engine/model/schedule.ts';

@@ -2,8 +2,8 @@
 
 import { OrchestratorError } from '../../engine/base/errors.ts';
 import { MAX_NAMED, suggestName } from '../../engine/base/suggest-name.ts';
-import { innerLists } from '../../engine/model/inner-lists.ts';
 import type { ExecutionSummary } from '../../engine/model/execution.ts';
+import { innerLists } from '../../engine/model/inner-lists.ts';
 import type { DefinitionStore } from '../../engine/ports/storage.ts';
 
 /**

@@ -6,8 +6,8 @@ import { isFinal } from '../../engine/model/execution.ts';
 import type { SignalLinkState, SignalPage, SignalPageTexts } from '../../engine/model/signal-page.ts';
 import type { NewSignal } from '../../engine/model/stored-execution.ts';
 import type { Clock } from '../../engine/ports/clock.ts';
-import type { ExecutionService } from '../runs/execution-service.ts';
 import { linkSignalId, readLink, type SignalLink } from '../../engine/signing/signal-link.ts';
+import type { ExecutionService } from '../runs/execution-service.ts';
 
 /** The state of a link, and its content. An unknown link has only a state. */
 export interface SignalLinkStatus {

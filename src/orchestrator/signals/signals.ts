@@ -2,11 +2,11 @@
 
 import { OrchestratorError } from '../../engine/base/errors.ts';
 import { copyJson, JsonError } from '../../engine/base/json.ts';
+import { refuseUnknownKeys } from '../../engine/base/read-options.ts';
 import type { IdSource } from '../../engine/model/id.ts';
 import { NAME_PATTERN, NAME_RULE } from '../../engine/model/name.ts';
 import type { NewSignal } from '../../engine/model/stored-execution.ts';
 import type { Clock } from '../../engine/ports/clock.ts';
-import { refuseUnknownKeys } from '../../engine/base/read-options.ts';
 
 export interface SignalOptions {
   /** A second signal of the same execution, name and key changes nothing. 1 to 255 characters. */

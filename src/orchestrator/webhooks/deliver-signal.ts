@@ -10,8 +10,8 @@ import type { Webhook, WebhookDelivery } from '../../engine/model/webhook.ts';
 import type { Clock } from '../../engine/ports/clock.ts';
 import type { DocumentStore } from '../../engine/ports/document-store.ts';
 import type { ExecuteOptions } from '../runs/execute-options.ts';
-import type { ExecutionHandle } from '../runs/handles.ts';
 import type { Executions } from '../runs/executions.ts';
+import type { ExecutionHandle } from '../runs/handles.ts';
 
 /** A signal that was sent. */
 export interface Delivered {

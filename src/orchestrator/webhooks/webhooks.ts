@@ -18,14 +18,14 @@ import {
 import { type SignedRequest, signatureHeaders } from '../../engine/signing/signature-schemes.ts';
 import type { Catalog } from '../definitions/catalog.ts';
 import type { LoadedEnsemble } from '../definitions/load-definitions.ts';
+import { type ConnectedOptions, DEFAULT_BRAND } from '../options.ts';
 import type { CallChain, ExecuteOptions } from '../runs/execute-options.ts';
 import type { ExecutionService } from '../runs/execution-service.ts';
-import type { ExecutionHandle } from '../runs/handles.ts';
 import type { Executions } from '../runs/executions.ts';
+import type { ExecutionHandle } from '../runs/handles.ts';
+import type { SteadyClock } from '../steady-clock.ts';
 import { createJwtCheck } from './check-jwt.ts';
 import { type Delivered, deliverSignal } from './deliver-signal.ts';
-import { type ConnectedOptions, DEFAULT_BRAND } from '../options.ts';
-import type { SteadyClock } from '../steady-clock.ts';
 import { sharedSecrets } from './shared-secrets.ts';
 import { createWebhookClaims, type WebhookClaims } from './webhook-claims.ts';
 

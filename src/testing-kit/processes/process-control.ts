@@ -8,11 +8,11 @@
  * | resumed | waiting calls and answers continue | timers that became due fire | - |
  */
 
+import { sleepByTimer } from '../../adapters/clock/sleep-by-timer.ts';
 import type { CommitEntry } from '../../engine/model/stored-execution.ts';
 import type { Clock } from '../../engine/ports/clock.ts';
 import type { MaybePromise } from '../../engine/ports/operation.ts';
 import type { CommitResult, Storage } from '../../engine/ports/storage.ts';
-import { sleepByTimer } from '../../adapters/clock/sleep-by-timer.ts';
 import { hostTurn } from '../manual-clock.ts';
 import { mapMembers } from '../map-members.ts';
 

@@ -1,5 +1,8 @@
 /** The options of the SMTP sender, the settings of an agent's config, and the rules of both. */
 
+import { isIP } from 'node:net';
+import { OrchestratorError } from '../../../engine/base/errors.ts';
+import type { JsonObject } from '../../../engine/base/json.ts';
 import {
   flag,
   type OptionCheck,
@@ -8,9 +11,6 @@ import {
   readOptions,
   wholeNumber,
 } from '../../../engine/base/read-options.ts';
-import { isIP } from 'node:net';
-import { OrchestratorError } from '../../../engine/base/errors.ts';
-import type { JsonObject } from '../../../engine/base/json.ts';
 import type { ConfigIssue } from '../../../engine/ports/operation.ts';
 
 /** The options of {@link smtpMail}. */

@@ -4,8 +4,8 @@ import { toBase64 } from '../../../engine/base/base64.ts';
 import { messageOf, OrchestratorError } from '../../../engine/base/errors.ts';
 import type { Json, JsonObject } from '../../../engine/base/json.ts';
 import type { SqlDatabase, SqlStatement } from '../../../engine/ports/data.ts';
-import { checkSql, type SqlUse, toBound, withoutValues } from '../sql/sql-rules.ts';
 import { VALUE_MARK } from '../../../engine/ports/sql-text.ts';
+import { checkSql, type SqlUse, toBound, withoutValues } from '../sql/sql-rules.ts';
 import { toCloudflareFailure } from './failure.ts';
 
 /** What the store needs of a database. The binding of a Worker has it. */

@@ -7,8 +7,8 @@ import {
   type ObjectStore,
   type StoredObject,
 } from '../../../engine/ports/data.ts';
-import { uploadInParts } from '../upload-in-parts.ts';
 import { objectTooLarge, readPages } from '../bounded-reads.ts';
+import { uploadInParts } from '../upload-in-parts.ts';
 import { wellFormed } from '../well-formed.ts';
 import { calling } from './failure.ts';
 

@@ -5,10 +5,10 @@ import { type FileHandle, mkdir, open, readdir, readFile, rename, rm, rmdir, sta
 import { dirname, join, resolve } from 'node:path';
 import { isOrchestratorError, messageOf, OrchestratorError } from '../../../engine/base/errors.ts';
 import { checkKey, type ObjectStore } from '../../../engine/ports/data.ts';
+import { objectTooLarge } from '../bounded-reads.ts';
 import { pathOf } from './file-names.ts';
 import { listFolder } from './list-folder.ts';
 import { readObject, writeObject } from './object-file.ts';
-import { objectTooLarge } from '../bounded-reads.ts';
 
 /** The most bytes of a file besides the content of its object. */
 const MAX_HEADER_BYTES = 64 * 1024;

@@ -5,8 +5,8 @@ import type { Storage } from '../../../engine/ports/storage.ts';
 import { callPart, createParts } from '../../../engine/ports/storage-methods.ts';
 import { withStreams } from '../with-streams.ts';
 import { toStorageError } from './drivers/failure.ts';
-import { openTables, type Tables } from './tables/open-tables.ts';
 import { type PostgresStorageOptions, readPostgresOptions } from './options.ts';
+import { openTables, type Tables } from './tables/open-tables.ts';
 
 /**
  * Keeps executions, definitions, state, tokens, values and objects in a schema of a Postgres database. Several

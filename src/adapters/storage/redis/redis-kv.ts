@@ -4,9 +4,9 @@ import { messageOf, OrchestratorError } from '../../../engine/base/errors.ts';
 import type { Json } from '../../../engine/base/json.ts';
 import { checkKey, isPlainText, type KeyPage, type KvStore } from '../../../engine/ports/data.ts';
 import { compareKeys } from '../compare-bytes.ts';
+import { sweepSometimes } from '../sweep-sometimes.ts';
 import { openRedis, type RedisOptions } from './client.ts';
 import { DELETE, GET, LIST, PUT, SWEEP } from './scripts.ts';
-import { sweepSometimes } from '../sweep-sometimes.ts';
 
 /** A `KvStore` in Redis. */
 export interface RedisKv extends KvStore {

@@ -1,20 +1,20 @@
 /** The options of a store in S3, and their checks. */
 
+import { type Duration, toMs } from '../../../engine/base/duration.ts';
 import {
   duration,
   flag,
   httpAddress,
   isText,
   like,
-  optional,
   type OptionChecks,
+  optional,
   readOptions,
   required,
   someText,
   wholeNumber,
   withMethods,
 } from '../../../engine/base/read-options.ts';
-import { type Duration, toMs } from '../../../engine/base/duration.ts';
 import { isPlainText } from '../../../engine/ports/data.ts';
 import type { HttpClient } from '../../../engine/ports/http.ts';
 

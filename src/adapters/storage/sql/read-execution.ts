@@ -19,6 +19,7 @@ import {
   toSummary,
   withoutValues,
 } from '../../../engine/model/execution-record.ts';
+import { retryKeyOf } from '../../../engine/model/start-once.ts';
 import {
   type ExecutionEnd,
   type Handover,
@@ -26,9 +27,8 @@ import {
   type NewExecution,
   type StepRecord,
 } from '../../../engine/model/stored-execution.ts';
-import { retryKeyOf } from '../../../engine/model/start-once.ts';
-import { ACCEPTED, ENDED, type Field, PROGRESS, readFields, STEP } from './fields.ts';
 import { type RowName, readBoolean, readNumber, readObject, readText, type StoredRow } from './columns.ts';
+import { ACCEPTED, ENDED, type Field, PROGRESS, readFields, STEP } from './fields.ts';
 
 /** @throws INTERNAL when a column is damaged */
 export function readExecution(row: StoredRow, runs: readonly AgentResult[]): Execution {

@@ -2,7 +2,7 @@
 
 import type { Json } from '../../../engine/base/json.ts';
 import { isPlainText, type SqlStatement } from '../../../engine/ports/data.ts';
-import { refuseSql, scanSql, type SqlDialect, type SqlToken, VALUE_MARK } from '../../../engine/ports/sql-text.ts';
+import { refuseSql, type SqlDialect, type SqlToken, scanSql, VALUE_MARK } from '../../../engine/ports/sql-text.ts';
 
 /** What a statement is for: `read` for `query` and `stream`, `write` for `execute`. */
 export type SqlUse = 'read' | 'write';

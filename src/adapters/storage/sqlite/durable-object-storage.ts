@@ -3,8 +3,8 @@
 import { isOrchestratorError, messageOf, OrchestratorError } from '../../../engine/base/errors.ts';
 import type { DurableObjectContext } from '../../../engine/ports/host.ts';
 import type { Storage } from '../../../engine/ports/storage.ts';
-import { createTables, type Tables } from './tables/create-tables.ts';
 import { durableObjectConnection } from './drivers/durable-object-driver.ts';
+import { createTables, type Tables } from './tables/create-tables.ts';
 import { splitObjects } from './tables/durable-object-objects.ts';
 import { migrate } from './tables/migrations.ts';
 import { type OnTables, toStorage } from './tables/to-storage.ts';

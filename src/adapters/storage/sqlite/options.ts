@@ -1,7 +1,7 @@
 /** The options of the SQLite storage, and their checks. */
 
 import { type Duration, toMs } from '../../../engine/base/duration.ts';
-import { oneOf, optional, readOptions, required, duration } from '../../../engine/base/read-options.ts';
+import { duration, oneOf, optional, readOptions, required } from '../../../engine/base/read-options.ts';
 import { isPlainText } from '../../../engine/ports/data.ts';
 import { NAMESPACE } from '../sql/namespace.ts';
 import { DRIVERS, type SqliteDriverName } from './drivers/load-driver.ts';

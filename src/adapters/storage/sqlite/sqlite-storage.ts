@@ -5,8 +5,8 @@ import type { MaybePromise } from '../../../engine/ports/operation.ts';
 import type { Storage } from '../../../engine/ports/storage.ts';
 import { toStorageError } from './drivers/failure.ts';
 import { loadDriver } from './drivers/load-driver.ts';
-import { type OpenTables, openTables } from './tables/open-tables.ts';
 import { readSqliteOptions, type SqliteStorageOptions } from './options.ts';
+import { type OpenTables, openTables } from './tables/open-tables.ts';
 import { type OnTables, toStorage } from './tables/to-storage.ts';
 
 /**

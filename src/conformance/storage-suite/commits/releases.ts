@@ -13,10 +13,10 @@ import {
   release,
   retrying,
   type StorageCase,
-  UNTROUBLED,
   same,
   step,
   T0,
+  UNTROUBLED,
 } from '../context.ts';
 
 export function releaseCases(it: StorageCase): void {

@@ -1,9 +1,9 @@
 /** Storage suite: finding executions by key, tag, time and the beginning of an id or a tag. Own ids do not sort by time. */
 
-import { MAX_MATCHES } from '../../../engine/model/execution.ts';
 import type { ExecutionError } from '../../../engine/model/execution.ts';
-import type { NewExecution } from '../../../engine/model/stored-execution.ts';
+import { MAX_MATCHES } from '../../../engine/model/execution.ts';
 import { retryKeyOf } from '../../../engine/model/start-once.ts';
+import type { NewExecution } from '../../../engine/model/stored-execution.ts';
 import type { ExecutionQuery, Storage } from '../../../engine/ports/storage.ts';
 import {
   accept,

@@ -3,16 +3,15 @@
 import type * as z from 'zod/mini';
 import { formatPath, type Json, type JsonObject } from '../../base/json.ts';
 import { isPromise } from '../../base/maybe-promise.ts';
-import type { AnyOperation, ConfigIssue } from '../../ports/operation.ts';
-import { issuePath, type StandardIssue } from '../../ports/standard-schema.ts';
 import { suggestName } from '../../base/suggest-name.ts';
 import { replaceAt, valueAt } from '../../base/value-at.ts';
+import { quoted } from '../../base/wording.ts';
+import type { AnyOperation, ConfigIssue } from '../../ports/operation.ts';
+import { ASYNC_SCHEMA, issuePath, type StandardIssue } from '../../ports/standard-schema.ts';
 import type { Report } from '../forms/check-shape.ts';
 import { explainIssue, hostSchema, meantPaths, type SchemaOrigin, unknownKeys } from '../forms/explain-issue.ts';
-import { textPath } from './compile-texts.ts';
 import type { Path, Problem } from '../source/problem.ts';
-import { quoted } from '../../base/wording.ts';
-import { ASYNC_SCHEMA } from '../../ports/standard-schema.ts';
+import { textPath } from './compile-texts.ts';
 import { schemaKeys } from './schema-keys.ts';
 
 type InnerPath = readonly (string | number)[];

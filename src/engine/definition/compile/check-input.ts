@@ -2,16 +2,16 @@
 
 import { equalJson, formatPath, type Json, type JsonObject } from '../../base/json.ts';
 import { KIND_NAMES } from '../../base/kind-names.ts';
-import type { EnsembleDefinition, InputField } from '../../model/ensemble.ts';
 import { suggestForMany } from '../../base/suggest-name.ts';
+import { describe } from '../../base/wording.ts';
 import { checkJsonSchema, isMap } from '../../json-schema/check-json-schema.ts';
+import { compileJsonSchema, type ValueCheck, type ValueProblem } from '../../json-schema/compile-json-schema.ts';
+import { hasType, typeMessage, valueMessage } from '../../json-schema/json-limits.ts';
+import type { EnsembleDefinition, InputField } from '../../model/ensemble.ts';
 import type { Report } from '../forms/check-shape.ts';
 import { isJsonSchema } from '../forms/forms.ts';
 import type { Path } from '../source/problem.ts';
-import { hasType, typeMessage, valueMessage } from '../../json-schema/json-limits.ts';
-import { compileJsonSchema, type ValueCheck, type ValueProblem } from '../../json-schema/compile-json-schema.ts';
 import { refuseExpressions } from './refuse-expressions.ts';
-import { describe } from '../../base/wording.ts';
 
 const OPEN_KEYWORDS = ['$ref', 'allOf', 'anyOf', 'oneOf', 'if', 'dependentSchemas', 'dependencies'].concat([
   'patternProperties',

@@ -1,8 +1,8 @@
 /** Checks several definitions together: unique names, webhooks without conflicts, and ensembles that steps start. */
 
+import { suggestForMany } from '../../base/suggest-name.ts';
 import type { EnsembleDefinition } from '../../model/ensemble.ts';
 import { methodsOf } from '../../model/webhook.ts';
-import { suggestForMany } from '../../base/suggest-name.ts';
 import type { DroppedParts } from '../forms/dropped-parts.ts';
 import type { Path, Problem } from '../source/problem.ts';
 import type { EnsembleCall } from './resolve-agent.ts';

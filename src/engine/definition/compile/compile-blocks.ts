@@ -1,6 +1,15 @@
 /** Compiles the steps that run inner steps: `foreach`, `while`, `parallel` and `try`. */
 
 import type {
+  CompiledBranch,
+  CompiledForeachStep,
+  CompiledList,
+  CompiledParallelStep,
+  CompiledTryStep,
+  CompiledWhileStep,
+} from '../../compiled/compiled-ensemble.ts';
+import type { NameSlot } from '../../compiled/name-slot.ts';
+import type {
   ForeachStep,
   ParallelStep,
   SleepStep,
@@ -9,22 +18,13 @@ import type {
   WaitStep,
   WhileStep,
 } from '../../model/ensemble.ts';
-import { checkNotReserved } from '../forms/check-shape.ts';
-import { createFieldCompiler } from './compile-fields.ts';
-import type {
-  CompiledBranch,
-  CompiledForeachStep,
-  CompiledList,
-  CompiledParallelStep,
-  CompiledTryStep,
-  CompiledWhileStep,
-} from '../../compiled/compiled-ensemble.ts';
 import { MAX_FOREACH_ITEMS } from '../../model/ensemble.ts';
+import { checkNotReserved } from '../forms/check-shape.ts';
+import type { Path } from '../source/problem.ts';
+import { createFieldCompiler } from './compile-fields.ts';
 import { namesOf } from './declare-names.ts';
 import type { Level, StepPlace } from './flow-level.ts';
 import { guardReads } from './guard-reads.ts';
-import type { NameSlot } from '../../compiled/name-slot.ts';
-import type { Path } from '../source/problem.ts';
 import { secretIn } from './refuse-secrets.ts';
 
 type Parent = CompiledList['parent'];

@@ -1,31 +1,31 @@
 /** Compiles a definition to a `CompiledEnsemble`: expressions to closures, names to slots, agents to operations. */
 
-import { ensembleOfAgent } from '../../model/name.ts';
-import { hashJson } from '../../base/hash.ts';
 import { toMs } from '../../base/duration.ts';
-import { expressionInKey } from '../../expression/compile-value.ts';
+import { hashJson } from '../../base/hash.ts';
 import type { JsonObject } from '../../base/json.ts';
+import type { CompiledEnsemble } from '../../compiled/compiled-ensemble.ts';
+import { expressionInKey } from '../../expression/compile-value.ts';
 import type { AgentBehaviour, AgentDefinition, EnsembleDefinition, StepDefinition } from '../../model/ensemble.ts';
-import { compileInputCheck, declaredInputs } from './check-input.ts';
-import { compileNotifications } from './compile-notifications.ts';
+import { innerLists } from '../../model/inner-lists.ts';
+import { ensembleOfAgent } from '../../model/name.ts';
 import { checkNotReserved, type Report } from '../forms/check-shape.ts';
-import { compileWebhooks } from './compile-webhooks.ts';
+import { createDroppedParts } from '../forms/dropped-parts.ts';
+import type { ParsedEnsemble } from '../read/parse-ensemble.ts';
+import type { Path, Problem } from '../source/problem.ts';
+import { compileInputCheck, declaredInputs } from './check-input.ts';
 import { createFieldCompiler } from './compile-fields.ts';
 import { checkUnusedAgent, compileFlow } from './compile-flow.ts';
 import type { CompileHost } from './compile-host.ts';
+import { compileNotifications } from './compile-notifications.ts';
 import { compileOutputs } from './compile-outputs.ts';
 import { compileSchedules } from './compile-schedules.ts';
-import type { CompiledEnsemble } from '../../compiled/compiled-ensemble.ts';
+import { compileWebhooks } from './compile-webhooks.ts';
 import { namesInsideForeach } from './declare-names.ts';
-import { createDroppedParts } from '../forms/dropped-parts.ts';
 import { createNames } from './names.ts';
 import type { KnownNames } from './outermost-names.ts';
-import type { ParsedEnsemble } from '../read/parse-ensemble.ts';
-import type { Path, Problem } from '../source/problem.ts';
 import { refuseExpressions } from './refuse-expressions.ts';
 import { refuseSecrets } from './refuse-secrets.ts';
 import type { EnsembleCall, FlowContext } from './resolve-agent.ts';
-import { innerLists } from '../../model/inner-lists.ts';
 
 export interface CompileResult {
   /** Valid only when there are no problems. */

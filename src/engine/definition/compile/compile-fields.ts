@@ -1,5 +1,10 @@
 /** Compiles the fields of a step that contain expressions, and reports each problem at its place. */
 
+import type { Json } from '../../base/json.ts';
+import { valueAt } from '../../base/value-at.ts';
+import type { CompiledGuard } from '../../compiled/compiled-ensemble.ts';
+import type { ExpressionScope } from '../../compiled/expression-scope.ts';
+import type { NameSlot } from '../../compiled/name-slot.ts';
 import { compileGuard as compileGuardText } from '../../expression/compile-guard.ts';
 import { compileText } from '../../expression/compile-text.ts';
 import { compileValue, type ValueReference } from '../../expression/compile-value.ts';
@@ -11,18 +16,13 @@ import type {
 } from '../../expression/compiled-expression.ts';
 import type { Evaluate } from '../../expression/evaluation.ts';
 import { ExpressionSyntaxError } from '../../expression/expression-syntax-error.ts';
-import type { Json } from '../../base/json.ts';
-import { valueAt } from '../../base/value-at.ts';
 import type { Report } from '../forms/check-shape.ts';
-import { bracesIn, warnBraces } from './double-braces.ts';
-import { type ConfigTexts, createTextReader, textPath } from './compile-texts.ts';
-import type { CompileHost } from './compile-host.ts';
-import type { CompiledGuard } from '../../compiled/compiled-ensemble.ts';
-import type { NameSlot } from '../../compiled/name-slot.ts';
-import type { Names } from './names.ts';
 import type { Path } from '../source/problem.ts';
+import type { CompileHost } from './compile-host.ts';
+import { type ConfigTexts, createTextReader, textPath } from './compile-texts.ts';
+import { bracesIn, warnBraces } from './double-braces.ts';
+import type { Names } from './names.ts';
 import { refuseSecret } from './refuse-secrets.ts';
-import type { ExpressionScope } from '../../compiled/expression-scope.ts';
 
 export interface CompiledField {
   readonly evaluate: Evaluate<ExpressionScope>;

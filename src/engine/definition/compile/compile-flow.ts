@@ -1,12 +1,6 @@
 /** Compiles lists of steps to the lists that the interpreter runs, with the names and the guards of each step. */
 
-import type { AgentStep, EnsembleStep, IfStep, StepDefinition, SwitchStep } from '../../model/ensemble.ts';
-import { type StepOf, type StepVerb, verbOf } from '../../model/step-verb.ts';
-import { compileAgentStep } from './compile-agent.ts';
-import { compileForeach, compileParallel, compileTry, compileWhile } from './compile-blocks.ts';
-import { createFieldCompiler } from './compile-fields.ts';
-import { compileRouter } from './compile-routes.ts';
-import { compileSleep, compileTimeout, compileWait } from './compile-waits.ts';
+import { parseDuration } from '../../base/duration.ts';
 import type {
   CompiledEnsembleStep,
   CompiledIfStep,
@@ -15,17 +9,23 @@ import type {
   CompiledSwitchStep,
   StepEntry,
 } from '../../compiled/compiled-ensemble.ts';
-import { parseDuration } from '../../base/duration.ts';
+import type { NameSlot } from '../../compiled/name-slot.ts';
+import type { AgentStep, EnsembleStep, IfStep, StepDefinition, SwitchStep } from '../../model/ensemble.ts';
+import { type StepOf, type StepVerb, verbOf } from '../../model/step-verb.ts';
 import { CHILD_TIMEOUT_RULE } from '../forms/flow-forms.ts';
-import { refuseSecrets } from './refuse-secrets.ts';
+import type { Path } from '../source/problem.ts';
+import { compileAgentStep } from './compile-agent.ts';
+import { compileForeach, compileParallel, compileTry, compileWhile } from './compile-blocks.ts';
+import { createFieldCompiler } from './compile-fields.ts';
+import { compileRouter } from './compile-routes.ts';
+import { compileSleep, compileTimeout, compileWait } from './compile-waits.ts';
 import { declareNames, reachedWith } from './declare-names.ts';
 import type { Level, ListPlace, StepPlace } from './flow-level.ts';
 import { readsOfStep } from './guard-reads.ts';
-import type { NameSlot } from '../../compiled/name-slot.ts';
 import type { Names } from './names.ts';
-import type { Path } from '../source/problem.ts';
+import { refuseSecrets } from './refuse-secrets.ts';
 import { type FlowContext, resolveAgent } from './resolve-agent.ts';
-import { warnOfSteppedOver, type WrittenStep } from './warn-stepped-over.ts';
+import { type WrittenStep, warnOfSteppedOver } from './warn-stepped-over.ts';
 
 /** Compiles the flow of an ensemble. @param names - the names of the outermost level, still empty */
 export function compileFlow(flow: readonly StepDefinition[], names: Names, context: FlowContext): CompiledList {

@@ -2,8 +2,8 @@
 
 import type { FunctionTable } from '../../expression/functions/function-table.ts';
 import type { AgentDefinition } from '../../model/ensemble.ts';
-import type { TemplateEngine } from '../../ports/template-engine.ts';
 import type { AnyOperation } from '../../ports/operation.ts';
+import type { TemplateEngine } from '../../ports/template-engine.ts';
 
 export interface CompileHost {
   readonly operations: ReadonlyMap<string, AnyOperation>;

@@ -13,13 +13,13 @@ import {
   MAX_TIMEOUT_MS,
   type NotificationTarget,
   type SubjectFields,
-  webhookReceiver,
   type WebhookTarget,
+  webhookReceiver,
 } from '../../model/notification.ts';
 import { keyOf } from '../../signing/signature-schemes.ts';
 import type { Path } from '../source/problem.ts';
-import type { FlowContext } from './resolve-agent.ts';
 import { compileSecrets } from './compile-secrets.ts';
+import type { FlowContext } from './resolve-agent.ts';
 import { compileSetting, isAssumed, type LaterNames, readSetting } from './setting-text.ts';
 
 /** What the compiler of notifications needs of its caller. */

@@ -3,25 +3,25 @@
  * known: an expression without a value is checked in the place of each. Before an attempt, the texts are compiled and put there.
  */
 
-import { compileSql } from '../../expression/compile-sql.ts';
-import { compileText } from '../../expression/compile-text.ts';
-import type { CompileOptions, NameResolver } from '../../expression/compiled-expression.ts';
-import type { Evaluate } from '../../expression/evaluation.ts';
-import { ExpressionSyntaxError } from '../../expression/expression-syntax-error.ts';
-import type { FunctionTable } from '../../expression/functions/function-table.ts';
 import { messageOf, OrchestratorError } from '../../base/errors.ts';
 import { formatPath, type Json, type JsonObject } from '../../base/json.ts';
 import { replaceAt } from '../../base/value-at.ts';
 import { quoted } from '../../base/wording.ts';
 import type { CompiledAgentStep, CompiledReferences } from '../../compiled/compiled-ensemble.ts';
 import type { ExpressionScope } from '../../compiled/expression-scope.ts';
+import { compileSql } from '../../expression/compile-sql.ts';
+import { compileText } from '../../expression/compile-text.ts';
+import type { CompileOptions, NameResolver } from '../../expression/compiled-expression.ts';
+import type { Evaluate } from '../../expression/evaluation.ts';
+import { ExpressionSyntaxError } from '../../expression/expression-syntax-error.ts';
+import type { FunctionTable } from '../../expression/functions/function-table.ts';
 import { isMap } from '../../json-schema/check-json-schema.ts';
 import {
-  type ComponentMetadata,
   type ComponentKind,
+  type ComponentMetadata,
   isReference,
-  readReference,
   type ResolvedComponent,
+  readReference,
 } from '../../model/component.ts';
 import type { AnyOperation } from '../../ports/operation.ts';
 import type { TemplateEngine } from '../../ports/template-engine.ts';

@@ -1,11 +1,11 @@
 /** Compiles `retry` to the waits between the attempts of an agent. */
 
 import { toMs } from '../../base/duration.ts';
-import type { RetryDefinition } from '../../model/ensemble.ts';
+import { oneOf } from '../../base/wording.ts';
 import type { RetryPolicy } from '../../compiled/compiled-ensemble.ts';
+import type { RetryDefinition } from '../../model/ensemble.ts';
 import type { Report } from '../forms/check-shape.ts';
 import type { Path } from '../source/problem.ts';
-import { oneOf } from '../../base/wording.ts';
 
 const FIRST_DELAY_MS = 1000;
 const MAX_EXPONENTIAL_MS = 60_000;

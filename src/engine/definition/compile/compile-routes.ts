@@ -1,16 +1,16 @@
 /** Compiles a router: an agent that chooses which agent runs, or which prompt the next `think` uses. */
 
+import { quoted } from '../../base/wording.ts';
+import type { CompiledGuard, CompiledRoute, CompiledRouteStep } from '../../compiled/compiled-ensemble.ts';
 import { isReference } from '../../model/component.ts';
 import type { RouteDefinition } from '../../model/ensemble.ts';
+import type { Path } from '../source/problem.ts';
 import { compileAgentStep } from './compile-agent.ts';
 import { createFieldCompiler } from './compile-fields.ts';
 import { checkReferences } from './compile-references.ts';
-import type { CompiledGuard, CompiledRoute, CompiledRouteStep } from '../../compiled/compiled-ensemble.ts';
 import type { Names } from './names.ts';
-import type { Path } from '../source/problem.ts';
 import { refuseSecrets } from './refuse-secrets.ts';
 import { type FlowContext, type Origin, type ResolvedAgent, resolveAgent } from './resolve-agent.ts';
-import { quoted } from '../../base/wording.ts';
 
 /** The place of a router in a run. */
 export interface RouterPlace {

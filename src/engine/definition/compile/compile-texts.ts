@@ -1,5 +1,7 @@
 /** Compiles the texts of a config that its operation reads in its own way: templates and SQL. */
 
+import type { Json } from '../../base/json.ts';
+import type { ExpressionScope } from '../../compiled/expression-scope.ts';
 import { compileSql } from '../../expression/compile-sql.ts';
 import { type CompiledText, compileText } from '../../expression/compile-text.ts';
 import type {
@@ -10,10 +12,8 @@ import type {
 } from '../../expression/compiled-expression.ts';
 import type { Evaluate } from '../../expression/evaluation.ts';
 import { readIndex, readKey } from '../../expression/read-member.ts';
-import type { Json } from '../../base/json.ts';
 import { RESERVED_NAMES } from '../../model/name.ts';
 import type { Operation } from '../../ports/operation.ts';
-import type { ExpressionScope } from '../../compiled/expression-scope.ts';
 
 /** What is known about the data of templates when a definition is loaded. */
 export interface TemplateData {

@@ -1,12 +1,12 @@
 /** Declares all names of one level of a flow before the level is compiled, so that a step can read the name of a later step. */
 
 import type { AgentBehaviour, AgentStep, ForeachStep, StepDefinition } from '../../model/ensemble.ts';
+import { hasExclusiveLists, innerLists } from '../../model/inner-lists.ts';
 import { checkNotReserved } from '../forms/check-shape.ts';
+import type { Path } from '../source/problem.ts';
 import type { Names } from './names.ts';
 import { OUTERMOST } from './outermost-names.ts';
-import type { Path } from '../source/problem.ts';
 import type { FlowContext } from './resolve-agent.ts';
-import { hasExclusiveLists, innerLists } from '../../model/inner-lists.ts';
 
 type Declared = Map<string, Path>;
 

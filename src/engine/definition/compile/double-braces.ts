@@ -1,8 +1,8 @@
 /** Finds `{{ x }}` in the values of a definition, which other systems read as an expression and this language as plain text. */
 
 import type { Json } from '../../base/json.ts';
-import type { Path, Problem } from '../source/problem.ts';
 import { quoted } from '../../base/wording.ts';
+import type { Path, Problem } from '../source/problem.ts';
 
 // Three braces and signs such as `{{#if x}}` belong to a template of another system.
 const BRACES = /(?<!\{)\$?\{\{\s*([A-Za-z_][\w.[\]'"-]*)\s*\}\}(?!\})/;

@@ -1,10 +1,10 @@
 /** The context in which a step is compiled: its place, the names that it can read, and the functions that compile inner lists. */
 
-import type { StepDefinition } from '../../model/ensemble.ts';
-import type { FieldCompiler } from './compile-fields.ts';
 import type { CompiledList } from '../../compiled/compiled-ensemble.ts';
-import type { Names } from './names.ts';
+import type { StepDefinition } from '../../model/ensemble.ts';
 import type { Path } from '../source/problem.ts';
+import type { FieldCompiler } from './compile-fields.ts';
+import type { Names } from './names.ts';
 import type { FlowContext } from './resolve-agent.ts';
 
 /** The place of a list of steps. */

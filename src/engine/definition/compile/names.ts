@@ -1,14 +1,14 @@
 /** Resolves the names at one level of the flow: a reference becomes a read of a slot, or a problem. */
 
+import { suggestName } from '../../base/suggest-name.ts';
+import { quoted } from '../../base/wording.ts';
+import type { ExpressionScope } from '../../compiled/expression-scope.ts';
+import type { NameSlot } from '../../compiled/name-slot.ts';
 import type { NameResolution, NameResolver, PathSegment } from '../../expression/compiled-expression.ts';
 import type { Evaluate } from '../../expression/evaluation.ts';
 import { RESERVED_NAMES } from '../../model/name.ts';
-import { suggestName } from '../../base/suggest-name.ts';
 import { type KnownNames, OUTERMOST, readCaught, resolveOutermost, unknownResultMember } from './outermost-names.ts';
-import type { NameSlot } from '../../compiled/name-slot.ts';
 import { readSlot } from './result-reads.ts';
-import type { ExpressionScope } from '../../compiled/expression-scope.ts';
-import { quoted } from '../../base/wording.ts';
 
 /** The names of one level. Levels are nested: a `foreach` sees the names of the flow around it, but not the other way round. */
 export interface Names extends NameResolver<ExpressionScope> {

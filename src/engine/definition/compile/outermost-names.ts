@@ -1,14 +1,14 @@
 /** Resolves names that belong to no level of the flow: the input, variables, headers, the state, and agents that never run. */
 
+import type { Json, JsonObject } from '../../base/json.ts';
+import { suggestName } from '../../base/suggest-name.ts';
+import { oneOf, quoted } from '../../base/wording.ts';
+import type { ExpressionScope } from '../../compiled/expression-scope.ts';
 import type { NameResolution, PathSegment } from '../../expression/compiled-expression.ts';
 import type { Evaluate } from '../../expression/evaluation.ts';
-import type { Json, JsonObject } from '../../base/json.ts';
 import { REQUEST_PARTS, type RequestPart } from '../../model/kept-request.ts';
-import { suggestName } from '../../base/suggest-name.ts';
-import { RESULT_MEMBERS, readError, readResult } from './result-reads.ts';
 import type { CompileHost } from './compile-host.ts';
-import type { ExpressionScope } from '../../compiled/expression-scope.ts';
-import { oneOf, quoted } from '../../base/wording.ts';
+import { RESULT_MEMBERS, readError, readResult } from './result-reads.ts';
 
 /** What is known about a definition before its flow is compiled. It is the same for all levels. */
 export interface KnownNames {

@@ -1,8 +1,8 @@
 /** Reads `${agent.output}` and the other members of a result. */
 
-import type { NameResolution, PathSegment } from '../../expression/compiled-expression.ts';
 import type { Json, JsonObject } from '../../base/json.ts';
-import type { NameResult, ExpressionScope } from '../../compiled/expression-scope.ts';
+import type { ExpressionScope, NameResult } from '../../compiled/expression-scope.ts';
+import type { NameResolution, PathSegment } from '../../expression/compiled-expression.ts';
 import type { ExecutionError } from '../../model/execution.ts';
 import { withoutStack } from '../../model/execution-error.ts';
 

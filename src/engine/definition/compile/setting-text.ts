@@ -1,13 +1,13 @@
 /** Evaluates settings when a definition is loaded: secrets and addresses, which may read only variables. */
 
+import type { Json } from '../../base/json.ts';
+import type { ExpressionScope } from '../../compiled/expression-scope.ts';
 import { compileText } from '../../expression/compile-text.ts';
 import type { NameResolver } from '../../expression/compiled-expression.ts';
 import { ExpressionSyntaxError } from '../../expression/expression-syntax-error.ts';
-import type { Json } from '../../base/json.ts';
-import { unknownVariable } from './outermost-names.ts';
 import type { Path } from '../source/problem.ts';
+import { unknownVariable } from './outermost-names.ts';
 import type { FlowContext } from './resolve-agent.ts';
-import type { ExpressionScope } from '../../compiled/expression-scope.ts';
 
 const BUDGET = 10_000;
 

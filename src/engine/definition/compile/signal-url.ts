@@ -1,14 +1,14 @@
 /** `signalUrl()`: the expression function that creates a link with which a person sends a signal. */
 
+import type { Json, JsonObject } from '../../base/json.ts';
+import type { ExpressionScope } from '../../compiled/expression-scope.ts';
 import { charge, EvaluationProblem } from '../../expression/evaluation-problem.ts';
 import { textAt } from '../../expression/functions/arguments.ts';
 import type { BuiltInFunction } from '../../expression/functions/function-table.ts';
-import type { Json, JsonObject } from '../../base/json.ts';
-import { NAME_PATTERN, NAME_RULE } from '../../model/name.ts';
-import { signLink } from '../../signing/signal-link.ts';
-import type { ExpressionScope } from '../../compiled/expression-scope.ts';
 import { checkJsonSchema, isMap } from '../../json-schema/check-json-schema.ts';
+import { NAME_PATTERN, NAME_RULE } from '../../model/name.ts';
 import type { SignalPage } from '../../model/signal-page.ts';
+import { signLink } from '../../signing/signal-link.ts';
 
 /** Mail programs and proxies cut or refuse longer links. */
 const MAX_LINK_LENGTH = 2_000;

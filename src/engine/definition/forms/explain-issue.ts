@@ -1,15 +1,15 @@
 /** Explains the issues of a zod schema in the terms of the language: forms, configs of operations, inputs of executions. */
 
-import { SIGNATURE_SCHEMES } from '../../model/webhook.ts';
 import type * as z from 'zod/mini';
 import { nearestDuration } from '../../base/duration.ts';
 import { DURATION_MESSAGE } from '../../base/duration-schema.ts';
 import { KIND_NAMES } from '../../base/kind-names.ts';
 import { suggestName } from '../../base/suggest-name.ts';
 import { valueAt } from '../../base/value-at.ts';
-import { type FormFacts, formFacts, keyHints } from './form.ts';
-import type { Path, Problem } from '../source/problem.ts';
 import { describe, oneOf, quoted } from '../../base/wording.ts';
+import { SIGNATURE_SCHEMES } from '../../model/webhook.ts';
+import type { Path, Problem } from '../source/problem.ts';
+import { type FormFacts, formFacts, keyHints } from './form.ts';
 
 const SCHEMES: readonly string[] = SIGNATURE_SCHEMES;
 

@@ -3,8 +3,8 @@
 import * as z from 'zod/mini';
 import { durationSchema } from '../../base/duration-schema.ts';
 import { once } from '../../base/once.ts';
-import { NAME_PATTERN, NAME_RULE } from '../../model/name.ts';
 import { MAX_NAMED, suggestForMany } from '../../base/suggest-name.ts';
+import { NAME_PATTERN, NAME_RULE } from '../../model/name.ts';
 
 /** What to report for a key that authors write in a form by mistake. */
 export interface KeyHint {

@@ -1,10 +1,10 @@
 /** Finds the verb of a step, or suggests one when the step has none. */
 
 import { MAX_NAMED, suggestName } from '../../base/suggest-name.ts';
+import { oneOf, quoted } from '../../base/wording.ts';
+import type { Path } from '../source/problem.ts';
 import type { Report } from './check-shape.ts';
 import { STEP_FORMS } from './forms.ts';
-import type { Path } from '../source/problem.ts';
-import { oneOf, quoted } from '../../base/wording.ts';
 
 export type Verb = keyof typeof STEP_FORMS;
 const VERBS = Object.keys(STEP_FORMS) as Verb[];

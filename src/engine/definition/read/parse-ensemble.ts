@@ -4,13 +4,13 @@ import { type DefinitionIssue, OrchestratorError } from '../../base/errors.ts';
 import { copyJson, type Json, JsonError } from '../../base/json.ts';
 import type { AgentDefinition, EnsembleDefinition } from '../../model/ensemble.ts';
 import { checkShape, type Report } from '../forms/check-shape.ts';
-import { formatIssue } from '../source/definition-issue.ts';
 import { createDroppedParts, type DroppedParts } from '../forms/dropped-parts.ts';
 import { ensembleSchema } from '../forms/forms.ts';
+import { formatIssue } from '../source/definition-issue.ts';
 import { type LocatedSource, type Path, type Problem, toIssues } from '../source/problem.ts';
+import { MAX_SOURCE_BYTES, type PartialSource, readSource } from '../source/read-source.ts';
 import { type Fields, readSpelling, sourceOf, withoutUndefined } from './read-older-form.ts';
 import { readAgent, readAgents, readInputs, readNotifications, readTriggers } from './read-parts.ts';
-import { MAX_SOURCE_BYTES, type PartialSource, readSource } from '../source/read-source.ts';
 import { countSteps, type PartReader, readSteps } from './read-steps.ts';
 
 export { readAgent } from './read-parts.ts';

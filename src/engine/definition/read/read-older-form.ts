@@ -1,11 +1,11 @@
 /** Converts other spellings of the language to the current form, and stores how the author wrote each place. */
 
 import type { JsonObject } from '../../base/json.ts';
+import { quoted } from '../../base/wording.ts';
 import { OLDER_TYPES } from '../../model/name.ts';
 import { checkShape, type FormReader } from '../forms/check-shape.ts';
 import { routesSchema } from '../forms/forms.ts';
 import type { Path } from '../source/problem.ts';
-import { quoted } from '../../base/wording.ts';
 
 export type Fields = Record<string, unknown>;
 

@@ -1,20 +1,20 @@
 /** Reads the parts of a definition that have their own forms: agents, triggers, notifications and inputs. */
 
+import { suggestName } from '../../base/suggest-name.ts';
+import { describe, oneOf } from '../../base/wording.ts';
 import type { AgentDefinition, NotificationDefinition, TriggerDefinition } from '../../model/ensemble.ts';
 import { canonicalWebhookPath } from '../../model/webhook-path.ts';
-import { suggestName } from '../../base/suggest-name.ts';
 import { checkShape, type StandIns } from '../forms/check-shape.ts';
 import { agentSchema, inputFieldsSchema, isJsonSchema } from '../forms/forms.ts';
-import type { Path } from '../source/problem.ts';
-import { type Fields, type Place, pathKey, type Reader, readBehaviour } from './read-older-form.ts';
-import { addNames, type PartReader } from './read-steps.ts';
 import {
   emailNotificationSchema,
   scheduleTriggerSchema,
   webhookNotificationSchema,
   webhookTriggerSchema,
 } from '../forms/trigger-forms.ts';
-import { describe, oneOf } from '../../base/wording.ts';
+import type { Path } from '../source/problem.ts';
+import { type Fields, type Place, pathKey, type Reader, readBehaviour } from './read-older-form.ts';
+import { addNames, type PartReader } from './read-steps.ts';
 
 /** The maximum number of agents that one definition may declare. */
 export const MAX_AGENTS = 1000;

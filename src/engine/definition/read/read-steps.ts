@@ -1,16 +1,16 @@
 /** Reads the steps of a flow at every level, each by the form of its verb. */
 
 import type * as z from 'zod/mini';
-import type { StepDefinition } from '../../model/ensemble.ts';
 import { suggestName } from '../../base/suggest-name.ts';
+import type { StepDefinition } from '../../model/ensemble.ts';
+import { innerLists, listsOf } from '../../model/inner-lists.ts';
 import { checkShape } from '../forms/check-shape.ts';
 import type { DroppedParts } from '../forms/dropped-parts.ts';
-import { innerLists, listsOf } from '../../model/inner-lists.ts';
-import { sleepUntilSchema, type StepLanguage } from '../forms/flow-forms.ts';
+import { type StepLanguage, sleepUntilSchema } from '../forms/flow-forms.ts';
 import { STEP_FORMS } from '../forms/forms.ts';
+import { verbOf } from '../forms/step-verb.ts';
 import type { Path } from '../source/problem.ts';
 import { type Fields, type Place, pathKey, type Reader, readBehaviour, readSpelling } from './read-older-form.ts';
-import { verbOf } from '../forms/step-verb.ts';
 
 /** What is collected while the parts of a definition are read, besides problems. */
 export interface PartReader extends Reader {

@@ -1,8 +1,8 @@
 /** Reads the text of a definition (YAML or JSON) to JSON data with a map back to the text. */
 
 import { type Document, isScalar } from 'yaml';
-import { formatPath, type Json } from '../../base/json.ts';
 import type { DefinitionIssue } from '../../base/errors.ts';
+import { formatPath, type Json } from '../../base/json.ts';
 import { type NodeProblem, nodeToJson } from './node-to-json.ts';
 import { parseYaml } from './parse-yaml.ts';
 import { createSourceLines, type SourceLines } from './source-frame.ts';

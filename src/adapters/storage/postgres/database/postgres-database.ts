@@ -1,17 +1,17 @@
 /** A Postgres database as an SQL database for `operation: storage`. */
 
 import { type Duration, toMs } from '../../../../engine/base/duration.ts';
-import { isTextList, optional, readOptions } from '../../../../engine/base/read-options.ts';
 import { isOrchestratorError, messageOf, OrchestratorError } from '../../../../engine/base/errors.ts';
 import type { Json, JsonObject } from '../../../../engine/base/json.ts';
+import { isTextList, optional, readOptions } from '../../../../engine/base/read-options.ts';
 import type { SqlDatabase, SqlStatement } from '../../../../engine/ports/data.ts';
-import { checkSql, type SqlUse, toBound, withoutValues } from '../../sql/sql-rules.ts';
 import { VALUE_MARK } from '../../../../engine/ports/sql-text.ts';
-import { toRows } from './database-rows.ts';
+import { checkSql, type SqlUse, toBound, withoutValues } from '../../sql/sql-rules.ts';
 import { type SqlClient, type SqlTransaction, statement } from '../drivers/driver.ts';
 import { codeOf, toStorageError } from '../drivers/failure.ts';
 import { openClient } from '../drivers/load-driver.ts';
 import { type PostgresStorageOptions, readSource, SOURCE_CHECKS } from '../options.ts';
+import { toRows } from './database-rows.ts';
 import { readSent } from './part-stream.ts';
 
 /** Exactly one of `pool`, `sql`, `pglite` and `url` says where the data is. */

@@ -2,10 +2,10 @@
 
 import { messageOf, OrchestratorError } from '../../../../engine/base/errors.ts';
 import type { Settings } from '../options.ts';
+import type { SqlClient } from './driver.ts';
 import { type PgPool, pgDriver } from './pg-driver.ts';
 import { pgliteDriver } from './pglite-driver.ts';
 import { type ImportModule, postgresJsDriver } from './postgres-js-driver.ts';
-import type { SqlClient } from './driver.ts';
 
 // The package's name is a variable, so that no bundler looks for a package that the app may not have.
 const importModule: ImportModule = (name) => import(/* @vite-ignore */ /* webpackIgnore: true */ name);

@@ -1,6 +1,5 @@
 /** The driver for the package `pg`: a pool that the app provides, or one that the storage opens. */
 
-import { leavesConnection, ofDriver } from './failure.ts';
 import type {
   SessionEvents,
   SqlClient,
@@ -11,6 +10,7 @@ import type {
   SqlTable,
   Statement,
 } from './driver.ts';
+import { leavesConnection, ofDriver } from './failure.ts';
 import { createTimeout, endIdleAfter, type WithTimeout } from './query-timeout.ts';
 
 /** What the storage uses of a `Pool` of `pg`, or of a compatible pool. */

@@ -1,9 +1,9 @@
 /** The driver for PGlite, Postgres inside the process: an instance that the app provides. */
 
 import { joinBytes } from '../../../../engine/base/join-bytes.ts';
+import type { SqlClient, SqlParam, SqlResult, SqlTable, Statement } from './driver.ts';
 import type { ClientOptions } from './pg-driver.ts';
 import { executeMessages, prepareMessages } from './pglite-messages.ts';
-import type { SqlClient, SqlParam, SqlResult, SqlTable, Statement } from './driver.ts';
 import { createTimeout, transactWithTimeout } from './query-timeout.ts';
 
 /** What the storage uses of an instance of PGlite. */

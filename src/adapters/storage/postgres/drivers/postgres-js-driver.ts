@@ -1,9 +1,9 @@
 /** The driver for the package `postgres` (postgres.js): an instance that the app provides. */
 
 import { messageOf, OrchestratorError } from '../../../../engine/base/errors.ts';
+import type { SqlClient, SqlParam, SqlResult, SqlRow, SqlTable, SqlTransaction, Statement } from './driver.ts';
 import { ofDriver } from './failure.ts';
 import type { ClientOptions } from './pg-driver.ts';
-import type { SqlClient, SqlParam, SqlResult, SqlRow, SqlTable, SqlTransaction, Statement } from './driver.ts';
 import { createTimeout, endIdleAfter } from './query-timeout.ts';
 
 /** What the storage uses of an instance of postgres.js. */

@@ -3,9 +3,9 @@
 import type { CommitEntry } from '../../../../engine/model/stored-execution.ts';
 import type { UsageStore } from '../../../../engine/ports/storage.ts';
 import { readNumber } from '../../sql/columns.ts';
+import { type SqlClient, statement } from '../drivers/driver.ts';
 import { toTextColumn } from './columns.ts';
 import { RUNNING } from './count-charges.ts';
-import { type SqlClient, statement } from '../drivers/driver.ts';
 import type { Names } from './names.ts';
 
 export interface ChargesTable extends UsageStore {

@@ -8,9 +8,9 @@ import type { ClaimedExecution, DamagedExecution } from '../../../../engine/mode
 import type { ExecutionStore } from '../../../../engine/ports/storage.ts';
 import { readBoolean, readNumber } from '../../sql/columns.ts';
 import { readAccepted, readHandover, readId } from '../../sql/read-execution.ts';
+import { byLimit, type SqlClient, type SqlResult, type SqlRow, statement, toArray } from '../drivers/driver.ts';
 import { readList, toTextColumn } from './columns.ts';
 import { countCharges, isOverLimit, RUNNING, slotRows } from './count-charges.ts';
-import { byLimit, type SqlClient, type SqlResult, type SqlRow, statement, toArray } from '../drivers/driver.ts';
 import type { Names } from './names.ts';
 import { ACCEPTED } from './record-columns.ts';
 import type { SignalsTable } from './signals-table.ts';

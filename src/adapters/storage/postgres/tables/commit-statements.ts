@@ -6,9 +6,10 @@
  * between the check and the write. The execution's row must contain this worker and this epoch.
  */
 
+import { startsWithResults } from '../../../../engine/model/execution-record.ts';
 import { DUE_IN_POSTGRES } from '../../sql/due.ts';
-import { countCharges, slotRows } from './count-charges.ts';
 import { type Statement, statement } from '../drivers/driver.ts';
+import { countCharges, slotRows } from './count-charges.ts';
 import {
   CHARGE,
   type Column,
@@ -184,7 +185,7 @@ export function commitStatements({
     general(write) {
       const has = {
         ...{ starts: write.starts.length > 0, expects: write.expects, tags: write.tags.length > 0 },
-        retries: write.starts.some(({ part }) => part.retryOf !== undefined),
+        retries: write.starts.some(({ part }) => startsWithResults(part)),
         ...{ charges: write.charges.length > 0, states: write.states.length > 0 },
         ...{ settles: write.settles.length > 0, steps: write.steps.length > 0 },
         deliveries: write.deliveries.length > 0,

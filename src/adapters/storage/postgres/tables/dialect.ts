@@ -2,8 +2,8 @@
 
 import { fromBase64, toBase64 } from '../../../../engine/base/base64.ts';
 import type { SqlDialect, SqlQuery } from '../../sql/dialect.ts';
-import { toTextColumn } from './columns.ts';
 import { type SqlClient, type SqlParam, statement } from '../drivers/driver.ts';
+import { toTextColumn } from './columns.ts';
 import type { Names } from './names.ts';
 
 export function postgresDialect(client: SqlClient, names: Names): SqlDialect {

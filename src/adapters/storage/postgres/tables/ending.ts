@@ -5,8 +5,8 @@ import type { ExecutionStore } from '../../../../engine/ports/storage.ts';
 import { readBoolean, readNumber, toJsonColumn, toOptionalJsonColumn } from '../../sql/columns.ts';
 import { DUE_IN_POSTGRES } from '../../sql/due.ts';
 import { MAX_CLOCK_DIFFERENCE_MS, readPosition } from '../../sql/purge.ts';
-import { toTextColumn } from './columns.ts';
 import { byLimit, type SqlClient, statement, toArray } from '../drivers/driver.ts';
+import { toTextColumn } from './columns.ts';
 import type { Names } from './names.ts';
 
 /** The methods of the storage port in this file. */

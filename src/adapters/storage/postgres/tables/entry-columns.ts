@@ -1,5 +1,6 @@
 /** The columns that the parts of an entry are written to: their names, their types, and their values in an entry. */
 
+import type { NewDelivery } from '../../../../engine/model/delivery.ts';
 import type {
   CommitEntry,
   ExecutionEnd,
@@ -7,12 +8,11 @@ import type {
   StateChange,
   StepRecord,
 } from '../../../../engine/model/stored-execution.ts';
-import type { NewDelivery } from '../../../../engine/model/delivery.ts';
-import * as fields from '../../sql/fields.ts';
 import { toHandoverColumn, toOptionalJsonColumn } from '../../sql/columns.ts';
+import * as fields from '../../sql/fields.ts';
+import { type SqlParam, toArray } from '../drivers/driver.ts';
 import { toTextColumn } from './columns.ts';
 import type { Counted } from './count-charges.ts';
-import { type SqlParam, toArray } from '../drivers/driver.ts';
 
 /** A part of an entry, with its entry. */
 export interface EntryPart<Part> {

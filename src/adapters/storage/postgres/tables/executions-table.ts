@@ -12,8 +12,8 @@ import {
   readSummary,
   unresolvedOf,
 } from '../../sql/read-execution.ts';
-import { toTextColumn } from './columns.ts';
 import { byLimit, type SqlClient, statement } from '../drivers/driver.ts';
+import { toTextColumn } from './columns.ts';
 import { executionList } from './list-executions.ts';
 import type { Names } from './names.ts';
 import { ACCEPTED, computedColumn, RECORD, SUMMARY } from './record-columns.ts';

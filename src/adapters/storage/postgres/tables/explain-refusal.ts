@@ -8,8 +8,8 @@ import type { CommitResult } from '../../../../engine/ports/storage.ts';
 import { readBoolean, readNumber } from '../../sql/columns.ts';
 import { columnsOf, ENDED } from '../../sql/fields.ts';
 import { readEnd, readStep } from '../../sql/read-execution.ts';
-import { toTextColumn } from './columns.ts';
 import { type SqlRow, type SqlRunner, statement, toArray } from '../drivers/driver.ts';
+import { toTextColumn } from './columns.ts';
 import type { Names } from './names.ts';
 import { STEP } from './record-columns.ts';
 

@@ -10,8 +10,8 @@ import type { ExecutionQuery } from '../../../../engine/ports/storage.ts';
 import { readNumber } from '../../sql/columns.ts';
 import { boundsOf, MAX_COUNTED, refuseManyMatches, sortsOf, textRange, type Walk, walksOf } from '../../sql/listing.ts';
 import { unresolvedOf } from '../../sql/read-execution.ts';
-import { toTextColumn } from './columns.ts';
 import { estimated, type SqlClient, type SqlParam, type SqlRow, type SqlRunner, statement } from '../drivers/driver.ts';
+import { toTextColumn } from './columns.ts';
 import type { Names } from './names.ts';
 import { computedColumn, RECORD } from './record-columns.ts';
 

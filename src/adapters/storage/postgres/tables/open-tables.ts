@@ -1,20 +1,20 @@
 /** Connects to the database, brings the schema up to date, and prepares the tables. */
 
 import type { Storage, StorageParts } from '../../../../engine/ports/storage.ts';
+import { sharedTables } from '../../sql/tables/create-tables.ts';
+import { deliveriesTable } from '../../sql/tables/deliveries-table.ts';
+import { hash32, statement } from '../drivers/driver.ts';
+import { openClient } from '../drivers/load-driver.ts';
+import type { Settings } from '../options.ts';
 import { chargesTable } from './charges-table.ts';
 import { createClaiming } from './claim.ts';
 import { createCommit } from './commit.ts';
 import { postgresDialect } from './dialect.ts';
-import { deliveriesTable } from '../../sql/tables/deliveries-table.ts';
-import { sharedTables } from '../../sql/tables/create-tables.ts';
-import { hash32, statement } from '../drivers/driver.ts';
 import { createEnding } from './ending.ts';
 import { executionsTable } from './executions-table.ts';
-import { openClient } from '../drivers/load-driver.ts';
 import { migrate } from './migrations.ts';
 import { tableNames } from './names.ts';
 import { createNotifier } from './notifier.ts';
-import type { Settings } from '../options.ts';
 import { ratesTable } from './rates-table.ts';
 import { reach } from './reach.ts';
 import { createSessions } from './sessions.ts';

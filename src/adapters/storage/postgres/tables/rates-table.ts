@@ -4,9 +4,9 @@ import { logKeyOf, readLogText, usesOf } from '../../../../engine/model/request-
 import type { LimitStore, RateAnswer, RateWindow } from '../../../../engine/ports/storage.ts';
 import { type CountedLog, countInLogs, countTogether, logNames, type RateCall } from '../../count-together.ts';
 import { sweepSometimes } from '../../sweep-sometimes.ts';
-import { toTextColumn } from './columns.ts';
 import { type SqlClient, type SqlResult, type SqlTransaction, statement, toArray } from '../drivers/driver.ts';
 import { codeOf } from '../drivers/failure.ts';
+import { toTextColumn } from './columns.ts';
 import type { Names } from './names.ts';
 
 /** How many logs, whose requests have left their window, a call deletes in passing. */

@@ -8,11 +8,7 @@ import type { Names } from './names.ts';
 /** An execution as it was accepted. */
 export const ACCEPTED = columnsOf(fields.ACCEPTED);
 /** A whole execution. Agent runs are counted until it ends; then their number is stored. */
-export const RECORD = [
-  ...ACCEPTED,
-  ...columnsOf(fields.ENDED),
-  ...columnsOf(fields.PROGRESS),
-];
+export const RECORD = [...ACCEPTED, ...columnsOf(fields.ENDED), ...columnsOf(fields.PROGRESS)];
 /** An execution's status, without values. */
 export const SUMMARY = ['id', 'ensemble', 'version', 'status', 'started_by', 'created_at', 'finished_at'];
 /** A whole step. */

@@ -10,9 +10,9 @@
  */
 
 import { OrchestratorError } from '../../../../engine/base/errors.ts';
+import { type SqlClient, type SqlSession, statement } from '../drivers/driver.ts';
 import { lockKey } from './migrations.ts';
 import type { Names } from './names.ts';
-import { type SqlClient, type SqlSession, statement } from '../drivers/driver.ts';
 
 export interface Sessions {
   /** Opens the connection if it is not open. @throws what the client throws */

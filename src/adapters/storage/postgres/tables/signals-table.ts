@@ -12,8 +12,8 @@ import type { SignalResult, SignalStore } from '../../../../engine/ports/storage
 import { readNumber } from '../../sql/columns.ts';
 import { DUE_IN_POSTGRES } from '../../sql/due.ts';
 import { columnsOf, readSignal, SIGNAL, typesOf, writeFields } from '../../sql/fields.ts';
-import { toTextColumn } from './columns.ts';
 import { type SqlClient, type SqlRunner, statement, toArray } from '../drivers/driver.ts';
+import { toTextColumn } from './columns.ts';
 import type { Names } from './names.ts';
 
 export interface SignalsTable extends SignalStore {

@@ -10,8 +10,8 @@ import {
 import type { ExecutionStore } from '../../../../engine/ports/storage.ts';
 import { readNumber, readText } from '../../sql/columns.ts';
 import { readRun, readStep } from '../../sql/read-execution.ts';
-import { toTextColumn } from './columns.ts';
 import { type SqlClient, statement } from '../drivers/driver.ts';
+import { toTextColumn } from './columns.ts';
 import type { Names } from './names.ts';
 import { STEP } from './record-columns.ts';
 

@@ -4,8 +4,6 @@ import { OrchestratorError } from '../../../../engine/base/errors.ts';
 import type { WorkerStore } from '../../../../engine/ports/storage.ts';
 import { readBoolean, readNumber } from '../../sql/columns.ts';
 import { readId } from '../../sql/read-execution.ts';
-import { toTextColumn } from './columns.ts';
-import { countCharges, slotRows } from './count-charges.ts';
 import {
   type SqlClient,
   type SqlResult,
@@ -15,9 +13,11 @@ import {
   toArray,
 } from '../drivers/driver.ts';
 import { codeOf } from '../drivers/failure.ts';
+import { LOCK_NOT_AVAILABLE, WAIT_FOR_LOCKS } from '../drivers/query-timeout.ts';
+import { toTextColumn } from './columns.ts';
+import { countCharges, slotRows } from './count-charges.ts';
 import { lockKey } from './migrations.ts';
 import type { Names } from './names.ts';
-import { LOCK_NOT_AVAILABLE, WAIT_FOR_LOCKS } from '../drivers/query-timeout.ts';
 import type { Sessions } from './sessions.ts';
 import type { Processes } from './this-process.ts';
 

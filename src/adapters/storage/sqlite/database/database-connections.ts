@@ -3,10 +3,10 @@
 import { isOrchestratorError, messageOf, OrchestratorError } from '../../../../engine/base/errors.ts';
 import type { Json } from '../../../../engine/base/json.ts';
 import { withoutValues } from '../../sql/sql-rules.ts';
-import { type DatabaseHandle, type SqliteHandle, toHandle } from './database-handle.ts';
-import type { SqliteDatabaseSettings } from './database-options.ts';
 import { isCorrupt, isTransient, READ_ONLY, resultCode, toStorageError } from '../drivers/failure.ts';
 import { loadSqlite, type SqliteDriverName } from '../drivers/load-driver.ts';
+import { type DatabaseHandle, type SqliteHandle, toHandle } from './database-handle.ts';
+import type { SqliteDatabaseSettings } from './database-options.ts';
 
 export interface Opened {
   readonly handle: DatabaseHandle;

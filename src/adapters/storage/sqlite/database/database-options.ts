@@ -2,9 +2,9 @@
 
 import { type Duration, toMs } from '../../../../engine/base/duration.ts';
 import { readOptions, withMethods } from '../../../../engine/base/read-options.ts';
-import type { SqliteHandle } from './database-handle.ts';
 import type { SqliteDriverName } from '../drivers/load-driver.ts';
 import { FILE_CHECKS } from '../options.ts';
+import type { SqliteHandle } from './database-handle.ts';
 
 /** Exactly one of `path` and `database` says where the data is. */
 export interface SqliteDatabaseOptions {

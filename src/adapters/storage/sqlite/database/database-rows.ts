@@ -3,8 +3,8 @@
 import { toBase64 } from '../../../../engine/base/base64.ts';
 import { OrchestratorError } from '../../../../engine/base/errors.ts';
 import type { Json, JsonObject } from '../../../../engine/base/json.ts';
-import { type CheckedSql, toBound } from '../../sql/sql-rules.ts';
 import { VALUE_MARK } from '../../../../engine/ports/sql-text.ts';
+import { type CheckedSql, toBound } from '../../sql/sql-rules.ts';
 import type { BoundValue, ColumnValue, DatabaseHandle } from './database-handle.ts';
 
 /** A part of a stream ends after this number of rows, or after about this many characters. */

@@ -10,9 +10,9 @@
 
 import { messageOf, OrchestratorError } from '../../../../engine/base/errors.ts';
 import { hashText } from '../../../../engine/base/hash.ts';
+import { memoryLock, type WorkerLock } from '../tables/worker-lock.ts';
 import type { SqlConnection, SqlDriver } from './driver.ts';
 import { isBusy } from './failure.ts';
-import { memoryLock, type WorkerLock } from '../tables/worker-lock.ts';
 
 /**
  * @param connection - the open database, which knows the file's real path: the given path may be a link, or relative to

@@ -1,9 +1,9 @@
 /** Opens a file as a database: refuses other files, sets and checks durability, brings the schema up to date. */
 
 import { messageOf, OrchestratorError } from '../../../../engine/base/errors.ts';
+import { migrate, readVersion } from '../tables/migrations.ts';
 import type { SqlConnection, SqlDriver } from './driver.ts';
 import { isBusy, NOT_A_DATABASE, resultCode } from './failure.ts';
-import { migrate, readVersion } from '../tables/migrations.ts';
 
 export interface DatabaseOptions {
   readonly path: string;

@@ -2,8 +2,8 @@
 
 import type { Charge } from '../../../../engine/model/quota.ts';
 import type { UsageStore } from '../../../../engine/ports/storage.ts';
-import { toTextColumn } from './columns.ts';
 import type { SqlConnection } from '../drivers/driver.ts';
+import { toTextColumn } from './columns.ts';
 import { SLOTS } from './names.ts';
 
 /** What the starts of one batch count. Each caller is read once and written once. */

@@ -4,10 +4,10 @@ import type { ClaimedExecution, DamagedExecution } from '../../../../engine/mode
 import type { ExecutionStore } from '../../../../engine/ports/storage.ts';
 import { readNumber } from '../../sql/columns.ts';
 import { readAccepted, readHandover, readId } from '../../sql/read-execution.ts';
+import type { RunTransaction, SqlConnection, SqlRow } from '../drivers/driver.ts';
 import { createDamagedClaiming } from './claim-damaged.ts';
 import { toLiteral, toTextColumn } from './columns.ts';
 import { type Unreadable, whereDamaged } from './damaged.ts';
-import type { RunTransaction, SqlConnection, SqlRow } from '../drivers/driver.ts';
 import { createFreeSlots, type FreeSlots } from './free-slots.ts';
 import { OPEN_OR_FAILED } from './names.ts';
 import { ACCEPTED } from './record-columns.ts';

@@ -8,11 +8,11 @@ import type {
   Release,
   StateChange,
 } from '../../../../engine/model/stored-execution.ts';
-import { ACCEPTED, columnsOf, ENDED, writeFields } from '../../sql/fields.ts';
 import { toHandoverColumn, toJsonColumn, toOptionalJsonColumn } from '../../sql/columns.ts';
 import { DUE_IN_SQLITE } from '../../sql/due.ts';
-import { toLiteral, toTextColumn } from './columns.ts';
+import { ACCEPTED, columnsOf, ENDED, writeFields } from '../../sql/fields.ts';
 import type { SqlConnection } from '../drivers/driver.ts';
+import { toLiteral, toTextColumn } from './columns.ts';
 import { HELD } from './names.ts';
 
 /** The worker that writes and the execution that it writes to, as column values. */
@@ -37,10 +37,8 @@ export interface CommitStatements {
    * or the key exists already.
    */
   startToRelease(execution: NewExecution, fence: Fence, charge: Charge | undefined): boolean;
-  /** Makes an execution that this transaction started, or an earlier one, listed by its tags. */
-  putTags(execution: NewExecution): void;
-  /** Makes the execution that an execution of this transaction retries a retried one. */
-  markRetried(retryOf: string): void;
+  /** For an execution that this transaction started, or an earlier one: lists it by its tags, and marks the one that it retries. */
+  noteStart(execution: NewExecution): void;
   /** Deletes an execution that this transaction started. */
   undoStart(fence: Fence): void;
   /** False when the write is fenced, or when the state has another version. */
@@ -122,11 +120,9 @@ export function commitStatements(connection: SqlConnection, namespace: string): 
       columns.push(worker);
       return insertToRelease.run(columns) > 0;
     },
-    putTags({ id, createdAt, tags }) {
-      insertTags.run([createdAt, toTextColumn(id), JSON.stringify(tags)]);
-    },
-    markRetried(retryOf) {
-      updateRetried.run([toTextColumn(retryOf)]);
+    noteStart({ id, createdAt, tags, retryOf }) {
+      if (tags) insertTags.run([createdAt, toTextColumn(id), JSON.stringify(tags)]);
+      if (retryOf !== undefined) updateRetried.run([toTextColumn(retryOf)]);
     },
     undoStart({ id, epoch, worker }) {
       deleteHeld.run([id, epoch, worker]);

@@ -1,15 +1,16 @@
 /** Writes commits: each entry under its fence, wholly or not at all; a batch in one transaction. */
 
+import { startsWithResults } from '../../../../engine/model/execution-record.ts';
 import type { CommitEntry, NewExecution } from '../../../../engine/model/stored-execution.ts';
 import type { CommitResult, Storage } from '../../../../engine/ports/storage.ts';
-import { toTextColumn } from './columns.ts';
 import type { DeliveriesTable } from '../../sql/tables/deliveries-table.ts';
-import type { BatchCharges, ChargesTable } from './charges-table.ts';
 import type { RunTransaction, SqlConnection } from '../drivers/driver.ts';
+import type { BatchCharges, ChargesTable } from './charges-table.ts';
+import { toTextColumn } from './columns.ts';
 import { commitStatements, type Fence } from './commit-statements.ts';
+import { createRefusals } from './explain-refusal.ts';
 import type { PutSignal } from './signals-table.ts';
 import { isOneResult, maxGroupOf, stepStatements } from './step-statements.ts';
-import { createRefusals } from './explain-refusal.ts';
 
 export interface CommitParts {
   readonly transaction: RunTransaction;
@@ -66,8 +67,7 @@ export function createCommit(
   const commitOne = (worker: string, entry: CommitEntry, paid: BatchCharges): CommitResult => {
     const answer = commitParts(worker, entry, paid);
     if (answer !== 'stored') return answer;
-    if (entry.start?.tags) writes.putTags(entry.start);
-    if (entry.start?.retryOf !== undefined) writes.markRetried(entry.start.retryOf);
+    if (entry.start) writes.noteStart(entry.start);
     if (entry.deliveries) for (const delivery of entry.deliveries) deliveries.put(delivery);
     return answer;
   };
@@ -166,6 +166,6 @@ function countParts({ steps, state, signals, deliveries, end }: CommitEntry): nu
 function countWrites(entry: CommitEntry): number {
   const parts = countParts(entry);
   const { start, charge, expects } = entry;
-  if (start) return parts + (start.tags || start.retryOf !== undefined || charge || expects ? 2 : 1);
+  if (start) return parts + (start.tags || startsWithResults(start) || charge || expects ? 2 : 1);
   return parts + (entry.release ? 1 : 0);
 }

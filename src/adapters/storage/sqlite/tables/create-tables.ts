@@ -1,14 +1,14 @@
 /** Prepares each statement of the storage once, on an open database. */
 
 import type { Storage, StorageParts } from '../../../../engine/ports/storage.ts';
+import { sharedTables } from '../../sql/tables/create-tables.ts';
+import { deliveriesTable } from '../../sql/tables/deliveries-table.ts';
+import { createTransaction, type SqlConnection } from '../drivers/driver.ts';
 import { chargesTable } from './charges-table.ts';
 import { createClaiming } from './claim.ts';
 import { createCommit } from './commit.ts';
 import { createUnreadable } from './damaged.ts';
 import { sqliteDialect } from './dialect.ts';
-import { deliveriesTable } from '../../sql/tables/deliveries-table.ts';
-import { sharedTables } from '../../sql/tables/create-tables.ts';
-import { createTransaction, type SqlConnection } from '../drivers/driver.ts';
 import { createEnding } from './ending.ts';
 import { executionsTable } from './executions-table.ts';
 import { ratesTable } from './rates-table.ts';

@@ -1,8 +1,8 @@
 /** SQLite for the tables that are written once. */
 
 import { type SqlDialect, type SqlParam, toPlaced } from '../../sql/dialect.ts';
-import { toTextColumn } from './columns.ts';
 import { createTransaction, type SqlConnection } from '../drivers/driver.ts';
+import { toTextColumn } from './columns.ts';
 
 export function sqliteDialect(connection: SqlConnection): SqlDialect {
   const transaction = createTransaction(connection);

@@ -3,10 +3,10 @@
 import { type ExecutionStatus, isFinal } from '../../../../engine/model/execution.ts';
 import type { ExecutionStore } from '../../../../engine/ports/storage.ts';
 import { toJsonColumn, toOptionalJsonColumn } from '../../sql/columns.ts';
-import { MAX_CLOCK_DIFFERENCE_MS, readPosition } from '../../sql/purge.ts';
 import { DUE_IN_SQLITE } from '../../sql/due.ts';
-import { toLiteral, toTextColumn } from './columns.ts';
+import { MAX_CLOCK_DIFFERENCE_MS, readPosition } from '../../sql/purge.ts';
 import type { RunTransaction, SqlConnection, SqlRow, SqlValue } from '../drivers/driver.ts';
+import { toLiteral, toTextColumn } from './columns.ts';
 
 /** The methods of the storage port in this file. */
 export type Ending = Pick<ExecutionStore, 'requestCancel' | 'findEnded' | 'purge' | 'delete'>;

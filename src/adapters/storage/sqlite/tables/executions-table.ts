@@ -10,8 +10,8 @@ import {
   readSummary,
   unresolvedOf,
 } from '../../sql/read-execution.ts';
-import { toLiteral, toTextColumn } from './columns.ts';
 import type { SqlConnection } from '../drivers/driver.ts';
+import { toLiteral, toTextColumn } from './columns.ts';
 import { executionList } from './list-executions.ts';
 import { OPEN_OR_FAILED } from './names.ts';
 import { ACCEPTED, RECORD, SUMMARY } from './record-columns.ts';

@@ -9,8 +9,8 @@ import { isDueAsReleased } from '../../../../engine/model/due.ts';
 import type { CommitEntry, NewExecution } from '../../../../engine/model/stored-execution.ts';
 import { columnsOf, ENDED } from '../../sql/fields.ts';
 import { readEnd, readStep } from '../../sql/read-execution.ts';
-import { toLiteral, toTextColumn } from './columns.ts';
 import type { SqlConnection } from '../drivers/driver.ts';
+import { toLiteral, toTextColumn } from './columns.ts';
 import type { Fence } from './commit-statements.ts';
 import { STEP } from './record-columns.ts';
 

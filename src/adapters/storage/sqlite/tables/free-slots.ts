@@ -1,7 +1,7 @@
 /** The slots of callers during a claim: a claim never takes more executions of a caller than it has free slots. */
 
-import { toLiteral } from './columns.ts';
 import type { SqlConnection, SqlRow, SqlValue } from '../drivers/driver.ts';
+import { toLiteral } from './columns.ts';
 import { SLOTS } from './names.ts';
 
 export interface FreeSlots {

@@ -4,8 +4,8 @@ import { LISTED_VALUE_BYTES, MAX_MATCHES } from '../../../../engine/model/execut
 import type { ExecutionQuery } from '../../../../engine/ports/storage.ts';
 import { boundsOf, MAX_COUNTED, refuseManyMatches, sortsOf, textRange, type Walk, walksOf } from '../../sql/listing.ts';
 import { unresolvedOf } from '../../sql/read-execution.ts';
-import { toLiteral, toTextColumn } from './columns.ts';
 import { prepareOnUse, type SqlConnection, type SqlRow, type SqlValue } from '../drivers/driver.ts';
+import { toLiteral, toTextColumn } from './columns.ts';
 import { OPEN_OR_FAILED } from './names.ts';
 import { ABOUT, byteLength } from './record-columns.ts';
 

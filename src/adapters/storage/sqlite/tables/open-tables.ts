@@ -1,9 +1,9 @@
 /** Opens a file with its tables, and closes it. */
 
-import { createTables, type Tables } from './create-tables.ts';
 import type { SqlDriver } from '../drivers/driver.ts';
 import { fileLock } from '../drivers/file-lock.ts';
 import { closeDatabase, type DatabaseOptions, openDatabase } from '../drivers/open-database.ts';
+import { createTables, type Tables } from './create-tables.ts';
 
 export interface OpenTables extends Tables {
   close(): void;

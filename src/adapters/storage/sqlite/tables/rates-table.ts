@@ -3,16 +3,16 @@
 import {
   logEndsAt,
   logKeyOf,
-  readLogText,
   type RequestLog,
+  readLogText,
   takeFromLogs,
   toLogText,
   usesOf,
 } from '../../../../engine/model/request-log.ts';
 import type { LimitStore, RateWindow } from '../../../../engine/ports/storage.ts';
 import { sweepSometimes } from '../../sweep-sometimes.ts';
-import { toTextColumn } from './columns.ts';
 import type { RunTransaction, SqlConnection } from '../drivers/driver.ts';
+import { toTextColumn } from './columns.ts';
 
 /** How many logs, whose requests have left their window, a call deletes in passing. */
 const MAX_SWEPT = 1000;

@@ -5,8 +5,8 @@ import type { NewSignal } from '../../../../engine/model/stored-execution.ts';
 import type { SignalResult, SignalStore } from '../../../../engine/ports/storage.ts';
 import { DUE_IN_SQLITE } from '../../sql/due.ts';
 import { columnsOf, readSignal, SIGNAL, writeFields } from '../../sql/fields.ts';
-import { toLiteral, toTextColumn } from './columns.ts';
 import type { RunTransaction, SqlConnection } from '../drivers/driver.ts';
+import { toLiteral, toTextColumn } from './columns.ts';
 
 /** Stores a signal. The caller has started a transaction. */
 export type PutSignal = (signal: NewSignal) => SignalResult;

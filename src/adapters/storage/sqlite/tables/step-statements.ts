@@ -3,8 +3,8 @@
 import type { CommitEntry, StepRecord } from '../../../../engine/model/stored-execution.ts';
 import { toJsonColumn } from '../../sql/columns.ts';
 import { columnsOf, STEP, writeFields } from '../../sql/fields.ts';
-import { toLiteral, toTextColumn } from './columns.ts';
 import type { SqlConnection, SqlStatement, SqlValue } from '../drivers/driver.ts';
+import { toLiteral, toTextColumn } from './columns.ts';
 import type { Fence } from './commit-statements.ts';
 import { HELD } from './names.ts';
 

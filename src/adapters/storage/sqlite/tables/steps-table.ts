@@ -11,8 +11,8 @@ import type { StepRecord } from '../../../../engine/model/stored-execution.ts';
 import type { ExecutionStore, StepQuery } from '../../../../engine/ports/storage.ts';
 import { readNumber, readText } from '../../sql/columns.ts';
 import { readRun, readStep } from '../../sql/read-execution.ts';
-import { toLiteral, toTextColumn } from './columns.ts';
 import type { SqlConnection, SqlRow, SqlValue } from '../drivers/driver.ts';
+import { toLiteral, toTextColumn } from './columns.ts';
 import { DECISIONS, RUNS } from './names.ts';
 import { byteLength, SHORT_STEP, STEP } from './record-columns.ts';
 

@@ -2,9 +2,9 @@
 
 import type { Reclaimed, WorkerStore } from '../../../../engine/ports/storage.ts';
 import { readId } from '../../sql/read-execution.ts';
+import type { RunTransaction, SqlConnection, SqlRow, SqlValue } from '../drivers/driver.ts';
 import { toLiteral, toTextColumn } from './columns.ts';
 import { type Unreadable, updateFound, whereDamaged } from './damaged.ts';
-import type { RunTransaction, SqlConnection, SqlRow, SqlValue } from '../drivers/driver.ts';
 import { HELD } from './names.ts';
 import type { WorkerLock } from './worker-lock.ts';
 

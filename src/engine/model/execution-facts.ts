@@ -1,0 +1,53 @@
+/** What people are shown of an execution, in this order: on the command line and in the dashboard. */
+
+import type { Execution } from './execution.ts';
+
+/** A name in lower case, and a value that each place shows in its own way. */
+export type ExecutionFact = { readonly name: string } & (
+  | { readonly kind: 'text'; readonly value: string }
+  /** Unix ms. */
+  | { readonly kind: 'instant'; readonly value: number }
+  /** ms. */
+  | { readonly kind: 'duration'; readonly value: number }
+  /** How often something happened. */
+  | { readonly kind: 'times'; readonly value: number }
+  /** The id of another execution. */
+  | { readonly kind: 'execution'; readonly value: string }
+);
+
+type Kind = ExecutionFact['kind'];
+
+/** The facts that an execution has, besides its id, ensemble, status, error, input and output. A server of an earlier version may leave some out. */
+export function executionFacts(execution: Execution<unknown>): readonly ExecutionFact[] {
+  const { trigger, createdAt, startedAt, finishedAt, deadlineAt, components = [] } = execution;
+  const { metrics, tags = [] }: Partial<Execution<unknown>> = execution;
+  const { queued, waited, usage } = metrics ?? {};
+  const facts: readonly (readonly [name: string, kind: Kind, value: string | number | undefined])[] = [
+    ['created', 'instant', startedAt === createdAt ? undefined : createdAt],
+    ['started', 'instant', startedAt],
+    ['finished', 'instant', finishedAt],
+    ['duration', 'duration', execution.duration],
+    ['queued', 'duration', queued || undefined],
+    ['waited', 'duration', waited || undefined],
+    ['recovered', 'times', execution.recoveries || undefined],
+    ['deadline', 'instant', finishedAt === undefined ? deadlineAt : undefined],
+    [
+      'trigger',
+      'text',
+      trigger.cron === undefined ? trigger.type : `${trigger.type}, ${trigger.cron} ${trigger.timezone}`,
+    ],
+    ['due', 'instant', trigger.scheduledAt],
+    ['tokens', 'text', usage && tokensOf(usage)],
+    ['tags', 'text', tags.length === 0 ? undefined : tags.join(', ')],
+    ['parent', 'execution', execution.parentId],
+    ['retry of', 'execution', execution.retryOf],
+    ['retried by', 'execution', execution.retriedBy],
+    ['version', 'text', execution.version],
+    ...components.map(({ kind, name, version, ref }) => [kind, 'text', `${name} ${version} (${ref})`] as const),
+  ];
+  return facts.flatMap(([name, kind, value]) => (value === undefined ? [] : [{ name, kind, value } as ExecutionFact]));
+}
+
+function tokensOf({ inputTokens, outputTokens, cost }: NonNullable<Execution['metrics']['usage']>): string {
+  return `${inputTokens} + ${outputTokens}${cost === undefined ? '' : `, cost ${cost}`}`;
+}
