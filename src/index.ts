@@ -19,7 +19,7 @@ export {
   type OutputsOf,
 } from './authoring/define.ts';
 export type { AgentDraft, AgentFields, EnsembleDraft, OperationName, StepDraft } from './authoring/draft.ts';
-export type { Expression, WrittenDuration } from './engine/base/duration.ts';
+export type { Expression, WrittenDuration } from './engine/base/time/duration.ts';
 export type {
   CodeConfig,
   ConfigReference,
@@ -42,10 +42,10 @@ export {
   when,
 } from './authoring/steps.ts';
 export { parseEnsemble } from './engine/definition/read/parse-ensemble.ts';
-export type * from './engine/model/ensemble.ts';
+export type * from './engine/ensemble/ensemble.ts';
 
 // The orchestrator
-export type { ErrorsOptions, OrchestratorOptions, SignalLinksOptions } from './orchestrator/options.ts';
+export type { ErrorsOptions, OrchestratorOptions, SignalLinksOptions } from './orchestrator/options/options.ts';
 export { createOrchestrator, type Orchestrator } from './orchestrator/create-orchestrator.ts';
 export type { ExecuteOptions, RetryOptions } from './orchestrator/runs/execute-options.ts';
 export type { ExecutionHandle } from './orchestrator/runs/handles.ts';
@@ -62,13 +62,13 @@ export type {
 export type { ChangeOptions } from './orchestrator/changes.ts';
 export type { WriteOptions } from './orchestrator/definitions/definitions.ts';
 export type { EnsembleState, EnsembleStates } from './orchestrator/ensemble-states.ts';
-export type { Limits, RequestLimit, RequestSender } from './engine/access/limits.ts';
-export type { LimitsOptions } from './engine/access/plans.ts';
-export type { TrustProxy } from './engine/access/client-address.ts';
-export type { Usage, UsageReader, UsedOfLimit } from './engine/access/usage.ts';
-export type { LimitStore } from './engine/ports/limit-store.ts';
+export type { Limits, RequestLimit, RequestSender } from './engine/access/rules/limits.ts';
+export type { LimitsOptions } from './engine/access/rules/plans.ts';
+export type { TrustProxy } from './engine/access/rules/client-address.ts';
+export type { Usage, UsageReader, UsedOfLimit } from './engine/access/rules/usage.ts';
+export type { LimitStore } from './engine/access/limit-store.port.ts';
 export type { EventTicket } from './orchestrator/runs/event-tickets.ts';
-export type { ExecutionHistory } from './engine/model/execution-history.ts';
+export type { ExecutionHistory } from './engine/execution/execution-history.ts';
 export type {
   Deliveries,
   Delivery,
@@ -102,10 +102,10 @@ export type {
   Rollout,
   Split,
   UsedComponent,
-} from './engine/model/component.ts';
-export type { ComponentSource } from './engine/ports/component-source.ts';
-export type { TemplateEngine } from './engine/ports/template-engine.ts';
-export type { Telemetry } from './engine/ports/telemetry.ts';
+} from './engine/component/component.ts';
+export type { ComponentSource } from './engine/component/component-source.port.ts';
+export type { TemplateEngine } from './engine/component/template-engine.port.ts';
+export type { Telemetry } from './engine/host/telemetry.port.ts';
 export type { Job, JobAction, JobFailure, JobFilter, JobOptions, Jobs } from './orchestrator/jobs/jobs.ts';
 export type { Schedule, Schedules } from './orchestrator/schedules/schedule-control.ts';
 export type {
@@ -116,17 +116,17 @@ export type {
 } from './orchestrator/runs/executions.ts';
 export type { RunningSteps, StepInput } from './orchestrator/runs/steps-at-work.ts';
 export type { WebhookItem, Webhooks } from './orchestrator/webhooks/webhooks.ts';
-export type { SignatureScheme } from './engine/model/webhook.ts';
+export type { SignatureScheme } from './engine/webhook/webhook.ts';
 export {
   signPayload,
   type SignPayloadOptions,
   verifySignature,
   type VerifySignatureOptions,
 } from './engine/signing/sign-payload.ts';
-export type { SignalLinkState, SignalPage, SignalPageTexts } from './engine/model/signal-page.ts';
+export type { SignalLinkState, SignalPage, SignalPageTexts } from './engine/signal/signal-page.ts';
 export type { SignalLinks, SignalLinkStatus } from './orchestrator/signals/signal-links.ts';
 export type { SignalOptions } from './orchestrator/signals/signals.ts';
-export type { CreatedToken, ImportedToken, NewToken, TokenItem, Tokens } from './engine/access/tokens.ts';
+export type { CreatedToken, ImportedToken, NewToken, TokenItem, Tokens } from './engine/access/rules/tokens.ts';
 export type {
   AgentResult,
   ErrorCause,
@@ -143,10 +143,10 @@ export type {
   FinalStatus,
   PendingWait,
   TokenUsage,
-} from './engine/model/execution.ts';
-export type { ExecutionStep, StepStatus } from './engine/model/execution-step.ts';
+} from './engine/execution/execution.ts';
+export type { ExecutionStep, StepStatus } from './engine/ensemble/execution-step.ts';
 export type { StepPage, StepPageOptions } from './orchestrator/runs/list-steps.ts';
-export type { StepKind } from './engine/model/step-kind.ts';
+export type { StepKind } from './engine/ensemble/step-kind.ts';
 export type {
   EventData,
   DeliveryDetails,
@@ -155,11 +155,11 @@ export type {
   EventKind,
   ExecutionOfEvent,
   OrchestratorEvent,
-} from './engine/model/event.ts';
-export type { EventListener } from './engine/events/emitter.ts';
-export type { StoredEvent } from './engine/events/execution-events.ts';
-export type { Plan, PlanFigures, PlanName } from './engine/model/plan.ts';
-export type { Principal, TokenScope } from './engine/model/token.ts';
+} from './engine/events/event.ts';
+export type { EventListener } from './engine/events/rules/emitter.ts';
+export type { StoredEvent } from './engine/events/rules/execution-events.ts';
+export type { Plan, PlanFigures, PlanName } from './engine/access/plan.ts';
+export type { Principal, TokenScope } from './engine/access/token.ts';
 
 // Operations and functions
 export type { Evaluation } from './engine/expression/evaluation.ts';
@@ -186,10 +186,10 @@ export type { ToolsOutput } from './operations/tools/tools-operation.ts';
 export { createApiHandler } from './http-handlers/create-api-handler.ts';
 export { createHandler } from './http-handlers/create-handler.ts';
 export { createWebhookHandler } from './http-handlers/create-webhook-handler.ts';
-export type { Authenticate, HostPrincipal } from './http-handlers/host-principal.ts';
+export type { Authenticate, HostPrincipal } from './http-handlers/access/host-principal.ts';
 export type { FullHandlerOptions } from './http-handlers/create-handler.ts';
 export type { HandlerOptions } from './http-handlers/handler-options.ts';
-export type { HandlerResult, HostInfo, HttpHandler } from './engine/ports/host.ts';
+export type { HandlerResult, HostInfo, HttpHandler } from './engine/host/host.port.ts';
 
 // Default adapters
 export { systemClock } from './adapters/clock/system-clock.ts';
@@ -201,16 +201,16 @@ export { thirdpartyMail, type ThirdpartyMailOptions } from './adapters/mail/thir
 export { memoryStorage, type MemoryStorageOptions } from './adapters/storage/memory/memory-storage.ts';
 
 // The types of options, which adapters implement. The entry `adapter` has what else their authors need.
-export type { Duration } from './engine/base/duration.ts';
-export type { Json, JsonObject } from './engine/base/json.ts';
-export type { Clock } from './engine/ports/clock.ts';
-export type { KvStore, ObjectStore } from './engine/ports/data.ts';
-export type { ExecutionEngine } from './engine/ports/execution-engine.ts';
-export type { HttpClient, HttpRequest, HttpResponse } from './engine/ports/http.ts';
-export type { Logger } from './engine/ports/logger.ts';
-export type { MailSender } from './engine/ports/mail.ts';
-export type { ModelPrices, ModelProvider } from './engine/ports/model.ts';
-export type { SmsSender } from './engine/ports/sms.ts';
+export type { Duration } from './engine/base/time/duration.ts';
+export type { Json, JsonObject } from './engine/base/json/json.ts';
+export type { Clock } from './engine/host/clock.port.ts';
+export type { KvStore, ObjectStore } from './engine/storage/data.port.ts';
+export type { ExecutionEngine } from './engine/execution/execution-engine.port.ts';
+export type { HttpClient, HttpRequest, HttpResponse } from './engine/host/http.port.ts';
+export type { Logger } from './engine/host/logger.port.ts';
+export type { MailSender } from './engine/operation/mail.port.ts';
+export type { ModelPrices, ModelProvider } from './engine/operation/model.port.ts';
+export type { SmsSender } from './engine/operation/sms.port.ts';
 export type {
   AgentAnswer,
   AgentCall,
@@ -221,10 +221,10 @@ export type {
   Operation,
   OperationContext,
   OperationPart,
-} from './engine/ports/operation.ts';
-export type { StandardSchema } from './engine/ports/standard-schema.ts';
-export type { Storage } from './engine/ports/storage.ts';
-export type { McpClient, ToolServerAuth, ToolServerOptions } from './engine/ports/tool-server.ts';
+} from './engine/operation/operation.port.ts';
+export type { StandardSchema } from './engine/operation/standard-schema.port.ts';
+export type { Storage } from './engine/storage/storage.port.ts';
+export type { McpClient, ToolServerAuth, ToolServerOptions } from './engine/operation/tool-server.port.ts';
 
 // Errors
 export {

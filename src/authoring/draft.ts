@@ -13,8 +13,8 @@ import type {
   TryStep,
   WaitStep,
   WhileStep,
-} from '../engine/model/ensemble.ts';
-import type { StandardSchema } from '../engine/ports/standard-schema.ts';
+} from '../engine/ensemble/ensemble.ts';
+import type { StandardSchema } from '../engine/operation/standard-schema.port.ts';
 import type { AnyConfig, CodeConfig, ConfigReference, OperationConfigs, WrittenConfig } from './operation-configs.ts';
 
 /** The key that holds the config of an operation of your own. It exists in types only. */

@@ -3,7 +3,7 @@
  * hash as the flow in YAML.
  */
 
-import type { Json } from '../engine/base/json.ts';
+import type { Json } from '../engine/base/json/json.ts';
 import type {
   EnsembleStep,
   ForeachStep,
@@ -14,7 +14,7 @@ import type {
   TryStep,
   WaitStep,
   WhileStep,
-} from '../engine/model/ensemble.ts';
+} from '../engine/ensemble/ensemble.ts';
 import type { AgentFields, StepDraft } from './draft.ts';
 
 type Steps<Script extends string, Signal extends string> = readonly StepDraft<Script, Signal>[];

@@ -2,12 +2,12 @@
 
 import { existsSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
-import { createTokenValue, isTokenValue, tokenDigest } from '../engine/access/token-value.ts';
+import { createTokenValue, isTokenValue, tokenDigest } from '../engine/access/rules/token-value.ts';
 import { type DefinitionIssue, messageOf } from '../engine/base/errors.ts';
-import type { CompileHost } from '../engine/definition/compile/compile-host.ts';
+import type { CompileHost } from '../engine/definition/compile/triggers/compile-host.ts';
 import { parseEnsemble } from '../engine/definition/read/parse-ensemble.ts';
-import type { EnsembleDefinition } from '../engine/model/ensemble.ts';
-import type { Webhook } from '../engine/model/webhook.ts';
+import type { EnsembleDefinition } from '../engine/ensemble/ensemble.ts';
+import type { Webhook } from '../engine/webhook/webhook.ts';
 import { signAsSender } from '../engine/signing/sign-as-sender.ts';
 import { type GitComponents, gitComponents } from '../entries/git.ts';
 import { nodeHttp, toNodeListener } from '../entries/node.ts';

@@ -1,8 +1,8 @@
 /** The conformance suite of the component source port: the rules that every `ComponentSource` must follow. */
 
-import type { ComponentContent, ComponentVersion, Deployment } from '../engine/model/component.ts';
-import type { ComponentSource, Registration, StoredComponent } from '../engine/ports/component-source.ts';
-import type { MaybePromise } from '../engine/ports/operation.ts';
+import type { ComponentContent, ComponentVersion, Deployment } from '../engine/component/component.ts';
+import type { ComponentSource, Registration, StoredComponent } from '../engine/component/component-source.port.ts';
+import type { MaybePromise } from '../engine/operation/operation.port.ts';
 import { type DeclareCase, declareCases, declareOnPart } from './declare-cases.ts';
 import type { SuiteRunner } from './http-suite.ts';
 import { same } from './storage-suite/context.ts';

@@ -1,6 +1,6 @@
 /** Declares the cases of a conformance suite. Each case has a new, empty store, which is closed after the case. */
 
-import type { MaybePromise } from '../engine/ports/operation.ts';
+import type { MaybePromise } from '../engine/operation/operation.port.ts';
 import type { SuiteRunner } from './http-suite.ts';
 
 /** Declares one case. `reopen` closes the handle that is open, and opens the next one on the same data. */

@@ -2,21 +2,21 @@
 
 import { embeddedEngine } from '../adapters/embedded-engine/embedded-engine.ts';
 import type { EmbeddedEngineOptions } from '../adapters/embedded-engine/engine-options.ts';
-import type { ExecutionEngine } from '../engine/ports/execution-engine.ts';
-import type { MaybePromise } from '../engine/ports/operation.ts';
+import type { ExecutionEngine } from '../engine/execution/execution-engine.port.ts';
+import type { MaybePromise } from '../engine/operation/operation.port.ts';
 import { cancelCases } from './engine-suite/cancels.ts';
-import type { Declare } from './engine-suite/context.ts';
+import type { Declare } from './engine-suite/world/context.ts';
 import { damageCases } from './engine-suite/damage.ts';
 import { deadlineCases } from './engine-suite/deadlines.ts';
 import { definitionCases } from './engine-suite/definitions.ts';
-import type { EngineProcessOptions, EngineWorld, WorldReader } from './engine-suite/engine-world.ts';
+import type { EngineProcessOptions, EngineWorld, WorldReader } from './engine-suite/world/engine-world.ts';
 import { runFlow } from './engine-suite/flow.ts';
-import { PLAIN_FLOWS, TIMED_FLOWS } from './engine-suite/flows.ts';
-import { BLOCK_FLOWS, OTHER_FLOWS, STATE_FLOWS } from './engine-suite/flows-of-blocks.ts';
-import { CHILD_FLOWS } from './engine-suite/flows-of-children.ts';
-import { FORM_FLOWS, PARALLEL_FLOWS } from './engine-suite/flows-of-forms.ts';
-import { PART_FLOWS } from './engine-suite/flows-of-parts.ts';
-import { WAIT_FLOWS } from './engine-suite/flows-of-waits.ts';
+import { PLAIN_FLOWS, TIMED_FLOWS } from './engine-suite/flows/flows.ts';
+import { BLOCK_FLOWS, OTHER_FLOWS, STATE_FLOWS } from './engine-suite/flows/flows-of-blocks.ts';
+import { CHILD_FLOWS } from './engine-suite/flows/flows-of-children.ts';
+import { FORM_FLOWS, PARALLEL_FLOWS } from './engine-suite/flows/flows-of-forms.ts';
+import { PART_FLOWS } from './engine-suite/flows/flows-of-parts.ts';
+import { WAIT_FLOWS } from './engine-suite/flows/flows-of-waits.ts';
 import { pausedProcessCases } from './engine-suite/paused-processes.ts';
 import { queueCases } from './engine-suite/queues.ts';
 import { recoveryCases } from './engine-suite/recovery.ts';
@@ -25,10 +25,10 @@ import { retryCases } from './engine-suite/retries.ts';
 import { sharedStorageCases } from './engine-suite/shared-storage.ts';
 import { signalCases } from './engine-suite/signals.ts';
 import { stateCases } from './engine-suite/states.ts';
-import { openStorageWorld, type SuiteStore } from './engine-suite/storage-world.ts';
-import { storedRowCases } from './engine-suite/stored-rows.ts';
-import type { CreateSubject } from './engine-suite/subject.ts';
-import { inWorld, type World, type WorldParts } from './engine-suite/world.ts';
+import { openStorageWorld, type SuiteStore } from './engine-suite/world/storage-world.ts';
+import { storedRowCases } from './engine-suite/world/stored-rows.ts';
+import type { CreateSubject } from './engine-suite/world/subject.ts';
+import { inWorld, type World, type WorldParts } from './engine-suite/world/world.ts';
 import type { SuiteRunner } from './http-suite.ts';
 
 interface CommonOptions {

@@ -1,6 +1,6 @@
 /** The conformance suite of the outbound HTTP port: the rules that every `HttpClient` must follow. It runs on any test runner with `describe` and `it`. */
 
-import type { HttpClient } from '../engine/ports/http.ts';
+import type { HttpClient } from '../engine/host/http.port.ts';
 import { chunkCases } from './http-suite/chunks.ts';
 import { suiteContext } from './http-suite/context.ts';
 import { exchangeCases } from './http-suite/exchanges.ts';

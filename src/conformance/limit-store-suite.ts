@@ -1,7 +1,7 @@
 /** The conformance suite of the limit store port: the rules that every `LimitStore` must follow. It runs on any test runner with `describe` and `it`. */
 
-import type { LimitStore, RateAnswer, RateWindow } from '../engine/ports/limit-store.ts';
-import type { MaybePromise } from '../engine/ports/operation.ts';
+import type { LimitStore, RateAnswer, RateWindow } from '../engine/access/limit-store.port.ts';
+import type { MaybePromise } from '../engine/operation/operation.port.ts';
 import { type DeclareCase, declareCases, declareOnPart } from './declare-cases.ts';
 import type { SuiteRunner } from './http-suite.ts';
 import { same } from './storage-suite/context.ts';

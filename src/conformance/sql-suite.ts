@@ -1,8 +1,8 @@
 /** The conformance cases of the port `SqlDatabase`: the rules that every database for `type: sql` (or `d1`) must follow. */
 
 import { isOrchestratorError } from '../engine/base/errors.ts';
-import type { Json, JsonObject } from '../engine/base/json.ts';
-import type { SqlDatabase, SqlStatement } from '../engine/ports/data.ts';
+import type { Json, JsonObject } from '../engine/base/json/json.ts';
+import type { SqlDatabase, SqlStatement } from '../engine/storage/data.port.ts';
 import { type DeclareCase, declareCases, declareOnPart, type StoreOptions } from './declare-cases.ts';
 import { refuses, same } from './storage-suite/context.ts';
 

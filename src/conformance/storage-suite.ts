@@ -1,7 +1,7 @@
 /** The conformance suite of the storage port: the rules that every `Storage` must follow. It runs on any test runner with `describe` and `it`. */
 
-import type { MaybePromise } from '../engine/ports/operation.ts';
-import type { Storage, StorageParts } from '../engine/ports/storage.ts';
+import type { MaybePromise } from '../engine/operation/operation.port.ts';
+import type { Storage, StorageParts } from '../engine/storage/storage.port.ts';
 import { allKvCases, allObjectCases, allReopenedKvCases, allReopenedObjectCases } from './data-suite.ts';
 import { declareCases, declareOnPart } from './declare-cases.ts';
 import type { SuiteRunner } from './http-suite.ts';

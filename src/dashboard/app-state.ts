@@ -2,7 +2,7 @@
 
 import { createContext } from 'preact';
 import { useContext } from 'preact/hooks';
-import type { TokenScope } from '../engine/model/token.ts';
+import type { TokenScope } from '../engine/access/token.ts';
 import type { Client } from './api/client.ts';
 
 export interface Caller {

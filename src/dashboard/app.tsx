@@ -1,7 +1,7 @@
 /** Signs a caller in: by the login of the host, or by an API token, which stays in this tab. */
 
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { hasScope } from '../engine/model/token.ts';
+import { hasScope } from '../engine/access/token.ts';
 import { type ApiProblem, createClient } from './api/client.ts';
 import { toProblem } from './api/use-data.ts';
 import { AppContext, type AppState, type Caller } from './app-state.ts';

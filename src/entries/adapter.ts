@@ -8,7 +8,7 @@
 export { memoryKv, memoryObjects } from '../adapters/storage/memory/data.ts';
 export { memoryTokens } from '../adapters/storage/memory/tokens.ts';
 // The port
-export type { CallerSignal } from '../engine/base/caller-signal.ts';
+export type { CallerSignal } from '../engine/base/time/caller-signal.ts';
 // Errors
 export {
   type ErrorCode,
@@ -18,10 +18,10 @@ export {
   OrchestratorError,
   type OrchestratorErrorOf,
 } from '../engine/base/errors.ts';
-export type { Json, JsonObject } from '../engine/base/json.ts';
+export type { Json, JsonObject } from '../engine/base/json/json.ts';
 // Values and keys
-export { equalJson } from '../engine/base/json.ts';
-export { jsonTextBytes } from '../engine/base/measure-json.ts';
+export { equalJson } from '../engine/base/json/json.ts';
+export { jsonTextBytes } from '../engine/base/json/measure-json.ts';
 export type {
   DeliveryAttempt,
   DeliveryState,
@@ -29,8 +29,8 @@ export type {
   NewDelivery,
   NotifiedEvent,
   StoredDelivery,
-} from '../engine/model/delivery.ts';
-export { firstDeliveryId } from '../engine/model/delivery.ts';
+} from '../engine/delivery/delivery.ts';
+export { firstDeliveryId } from '../engine/delivery/delivery.ts';
 export type {
   AcceptedExecution,
   AgentResult,
@@ -43,7 +43,7 @@ export type {
   ExecutionTrigger,
   FinalStatus,
   PendingWait,
-} from '../engine/model/execution.ts';
+} from '../engine/execution/execution.ts';
 // Records
 export {
   AGENTS_IN_RECORD,
@@ -53,7 +53,7 @@ export {
   OUTPUTS_IN_RECORD_BYTES,
   PAGE_BYTES,
   SHORT_OUTPUT_BYTES,
-} from '../engine/model/execution.ts';
+} from '../engine/execution/execution.ts';
 export {
   type StoredProgress,
   toAgentResults,
@@ -62,26 +62,26 @@ export {
   tooManyMatches,
   toSummary,
   withoutValues,
-} from '../engine/model/execution-record.ts';
-export type { Measure, Metric } from '../engine/model/measurement.ts';
-export type { Plan, PlanFigures, PlanName } from '../engine/model/plan.ts';
-export type { Charge } from '../engine/model/quota.ts';
-export type * from '../engine/model/stored-execution.ts';
-export { NEVER } from '../engine/model/stored-execution.ts';
-export type { StoredToken, TokenScope } from '../engine/model/token.ts';
-export type { TraceContext } from '../engine/model/trace-context.ts';
-export type { CancelTimer, Clock, TimerOptions } from '../engine/ports/clock.ts';
+} from '../engine/execution/execution-record.ts';
+export type { Measure, Metric } from '../engine/events/measurement.ts';
+export type { Plan, PlanFigures, PlanName } from '../engine/access/plan.ts';
+export type { Charge } from '../engine/access/quota.ts';
+export type * from '../engine/execution/stored-execution.ts';
+export { NEVER } from '../engine/execution/stored-execution.ts';
+export type { StoredToken, TokenScope } from '../engine/access/token.ts';
+export type { TraceContext } from '../engine/events/trace-context.ts';
+export type { CancelTimer, Clock, TimerOptions } from '../engine/host/clock.port.ts';
 export type {
   ComponentSource,
   DeploymentChange,
   Registration,
   StoredComponent,
-} from '../engine/ports/component-source.ts';
-export type * from '../engine/ports/data.ts';
-export { checkKey, isPlainText, MAX_KEY_BYTES } from '../engine/ports/data.ts';
+} from '../engine/component/component-source.port.ts';
+export type * from '../engine/storage/data.port.ts';
+export { checkKey, isPlainText, MAX_KEY_BYTES } from '../engine/storage/data.port.ts';
 // Runs of an engine
-export type * from '../engine/ports/execution-engine.ts';
-export type { HttpClient, HttpHead, HttpRequest, HttpResponse } from '../engine/ports/http.ts';
+export type * from '../engine/execution/execution-engine.port.ts';
+export type { HttpClient, HttpHead, HttpRequest, HttpResponse } from '../engine/host/http.port.ts';
 export {
   type DecisionFacts,
   type Journal,
@@ -91,19 +91,19 @@ export {
   type StoreRecord,
   type TakenSignal,
   type WaitPlace,
-} from '../engine/ports/journal.ts';
-export type * from '../engine/ports/limit-store.ts';
-export type * from '../engine/ports/mail.ts';
-export type * from '../engine/ports/model.ts';
-export type { MaybePromise } from '../engine/ports/operation.ts';
-export type { RunLog } from '../engine/ports/run-log.ts';
-export type { SmsMessage, SmsSender } from '../engine/ports/sms.ts';
-export type { StandardIssue, StandardResult, StandardSchema } from '../engine/ports/standard-schema.ts';
-export type * from '../engine/ports/storage.ts';
-export { callPart, createParts, type StorageMethod } from '../engine/ports/storage-methods.ts';
-export type * from '../engine/ports/telemetry.ts';
-export type * from '../engine/ports/template-engine.ts';
-export type { TokenStore } from '../engine/ports/token-store.ts';
+} from '../engine/execution/journal.port.ts';
+export type * from '../engine/access/limit-store.port.ts';
+export type * from '../engine/operation/mail.port.ts';
+export type * from '../engine/operation/model.port.ts';
+export type { MaybePromise } from '../engine/operation/operation.port.ts';
+export type { RunLog } from '../engine/execution/run-log.port.ts';
+export type { SmsMessage, SmsSender } from '../engine/operation/sms.port.ts';
+export type { StandardIssue, StandardResult, StandardSchema } from '../engine/operation/standard-schema.port.ts';
+export type * from '../engine/storage/storage.port.ts';
+export { callPart, createParts, type StorageMethod } from '../engine/storage/storage-methods.port.ts';
+export type * from '../engine/host/telemetry.port.ts';
+export type * from '../engine/component/template-engine.port.ts';
+export type { TokenStore } from '../engine/access/token-store.port.ts';
 export type {
   McpClient,
   ToolAnswer,
@@ -114,7 +114,7 @@ export type {
   ToolServerAuth,
   ToolServerOptions,
   ToolTransport,
-} from '../engine/ports/tool-server.ts';
+} from '../engine/operation/tool-server.port.ts';
 export { ActiveRun } from '../engine/running/active-run.ts';
 export type { HeldExecution } from '../engine/running/held-execution.ts';
 export type { RunParts } from '../engine/running/run-journal.ts';

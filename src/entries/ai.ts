@@ -7,5 +7,5 @@
 export { type AiModelsOptions, aiModels } from '../adapters/ai/ai-models.ts';
 export type { AiLanguageModel, AiProvider, AiProviderOptions } from '../adapters/ai/ai-sdk-types.ts';
 export { toFetch } from '../adapters/ai/to-fetch.ts';
-export type { HttpClient, HttpRequest, HttpResponse } from '../engine/ports/http.ts';
-export type { ModelAnswer, ModelPrices, ModelProvider, ModelRequest } from '../engine/ports/model.ts';
+export type { HttpClient, HttpRequest, HttpResponse } from '../engine/host/http.port.ts';
+export type { ModelAnswer, ModelPrices, ModelProvider, ModelRequest } from '../engine/operation/model.port.ts';

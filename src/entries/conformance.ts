@@ -6,7 +6,7 @@
 
 import { declareEngineSuite, type EngineSuiteOptions } from '../conformance/engine-suite.ts';
 import { createOrchestrator, type Orchestrator } from '../orchestrator/create-orchestrator.ts';
-import type { OrchestratorOptions } from '../orchestrator/options.ts';
+import type { OrchestratorOptions } from '../orchestrator/options/options.ts';
 
 export {
   type ComponentSourceHolder,
@@ -19,8 +19,8 @@ export type {
   EngineProcessOptions,
   EngineWorld,
   WorldReader,
-} from '../conformance/engine-suite/engine-world.ts';
-export type { SuiteStore } from '../conformance/engine-suite/storage-world.ts';
+} from '../conformance/engine-suite/world/engine-world.ts';
+export type { SuiteStore } from '../conformance/engine-suite/world/storage-world.ts';
 export type {
   EngineSuiteOptions,
   StorageEngineSuiteOptions,

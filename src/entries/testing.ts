@@ -6,10 +6,10 @@
 
 import { memoryStorage } from '../adapters/storage/memory/memory-storage.ts';
 import type { AgentSource, EnsembleSource, EnsembleTypes, TypedOptions } from '../authoring/define.ts';
-import type { Execution } from '../engine/model/execution.ts';
-import type { ExecutionHistory } from '../engine/model/execution-history.ts';
+import type { Execution } from '../engine/execution/execution.ts';
+import type { ExecutionHistory } from '../engine/execution/execution-history.ts';
 import { createOrchestrator, type Orchestrator } from '../orchestrator/create-orchestrator.ts';
-import { checkOptions, type OrchestratorOptions } from '../orchestrator/options.ts';
+import { checkOptions, type OrchestratorOptions } from '../orchestrator/options/options.ts';
 import type { ExecuteOptions, RetryOptions } from '../orchestrator/runs/execute-options.ts';
 import type { ExecutionHandle } from '../orchestrator/runs/handles.ts';
 import { type ManualClock, manualClock } from '../testing-kit/manual-clock.ts';

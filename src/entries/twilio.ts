@@ -5,4 +5,4 @@
  */
 
 export { type TwilioOptions, twilioSms } from '../adapters/twilio/twilio-sms.ts';
-export type { SmsMessage, SmsSender } from '../engine/ports/sms.ts';
+export type { SmsMessage, SmsSender } from '../engine/operation/sms.port.ts';

@@ -18,4 +18,4 @@ export {
   platformMail,
 } from '../adapters/mail/platform-mail.ts';
 export { durableObjectStorage } from '../adapters/storage/sqlite/durable-object-storage.ts';
-export type { DurableObjectContext } from '../engine/ports/host.ts';
+export type { DurableObjectContext } from '../engine/host/host.port.ts';

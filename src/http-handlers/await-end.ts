@@ -1,7 +1,7 @@
 /** Waits for the end of an execution that a request started, up to the limits of the caller and the host. */
 
-import { withTimeout } from '../engine/base/with-timeout.ts';
-import type { Execution } from '../engine/model/execution.ts';
+import { withTimeout } from '../engine/base/time/with-timeout.ts';
+import type { Execution } from '../engine/execution/execution.ts';
 import type { ExecutionHandle } from '../orchestrator/runs/handles.ts';
 import type { HttpCall } from './call.ts';
 

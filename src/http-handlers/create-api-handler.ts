@@ -1,12 +1,12 @@
 /** `createApiHandler()`: the API as a handler that any host can mount. */
 
-import type { HttpHandler } from '../engine/ports/host.ts';
+import type { HttpHandler } from '../engine/host/host.port.ts';
 import type { Orchestrator } from '../orchestrator/create-orchestrator.ts';
 import { API_ROUTES } from './api/routes.ts';
-import { findBrowserPath } from './browser-paths.ts';
+import { findBrowserPath } from './access/browser-paths.ts';
 import type { HandlerParts } from './call.ts';
 import { type HandlerOptions, readHandlerOptions } from './handler-options.ts';
-import { API_ROOT } from './location.ts';
+import { API_ROOT } from './reply/location.ts';
 import { createRouter, type Route, type Router } from './router.ts';
 import { LINK_ROUTES } from './signal-pages/signal-link.ts';
 import { toHandler } from './to-handler.ts';

@@ -2,13 +2,13 @@
 
 import { OrchestratorError } from '../engine/base/errors.ts';
 import { flag } from '../engine/base/read-options.ts';
-import type { HttpHandler } from '../engine/ports/host.ts';
+import type { HttpHandler } from '../engine/host/host.port.ts';
 import type { Orchestrator } from '../orchestrator/create-orchestrator.ts';
 import { API_ROUTES } from './api/routes.ts';
 import { pageRoutes } from './dashboard/page-routes.ts';
 import { type HandlerOptions, readHandlerOptions } from './handler-options.ts';
-import type { Authenticate } from './host-principal.ts';
-import { API_ROOT } from './location.ts';
+import type { Authenticate } from './access/host-principal.ts';
+import { API_ROOT } from './reply/location.ts';
 import { createRouter } from './router.ts';
 import { toHandler } from './to-handler.ts';
 

@@ -8,9 +8,9 @@ import {
   type PlainRequest,
   type RawHandler,
   rawHandlerOf,
-} from '../engine/ports/host.ts';
+} from '../engine/host/host.port.ts';
 import type { Orchestrator } from '../orchestrator/create-orchestrator.ts';
-import { acceptsHtml, findBrowserPath } from './browser-paths.ts';
+import { acceptsHtml, findBrowserPath } from './access/browser-paths.ts';
 import type { HandlerParts } from './call.ts';
 import { createApiRouter } from './create-api-handler.ts';
 import { type HandlerOptions, readHandlerOptions } from './handler-options.ts';

@@ -1,6 +1,6 @@
 /** `createWebhookHandler()`: the inbound webhooks as a handler that any host can mount. */
 
-import type { HttpHandler } from '../engine/ports/host.ts';
+import type { HttpHandler } from '../engine/host/host.port.ts';
 import type { Orchestrator } from '../orchestrator/create-orchestrator.ts';
 import { type HandlerOptions, readHandlerOptions } from './handler-options.ts';
 import { toHandler } from './to-handler.ts';

@@ -1,6 +1,6 @@
 /** The options of a handler, and their checks. */
 
-import { createFindAddress, type TrustProxy } from '../engine/access/client-address.ts';
+import { createFindAddress, type TrustProxy } from '../engine/access/rules/client-address.ts';
 import {
   checkedLater,
   like,
@@ -10,15 +10,15 @@ import {
   wholeNumber,
   withMethods,
 } from '../engine/base/read-options.ts';
-import type { Clock } from '../engine/ports/clock.ts';
-import { type Logger, loggerOf, SILENT } from '../engine/ports/logger.ts';
-import { MASKING, type ServedParts } from '../engine/ports/masking.ts';
+import type { Clock } from '../engine/host/clock.port.ts';
+import { type Logger, loggerOf, SILENT } from '../engine/host/logger.port.ts';
+import { MASKING, type ServedParts } from '../engine/host/masking.port.ts';
 import type { Orchestrator } from '../orchestrator/create-orchestrator.ts';
-import { ByteBudget, SenderBudgets } from './byte-budget.ts';
+import { ByteBudget, SenderBudgets } from './request/byte-budget.ts';
 import type { HandlerParts } from './call.ts';
-import { corsRule } from './cors.ts';
-import type { Authenticate } from './host-principal.ts';
-import { streamSlots } from './stream-slots.ts';
+import { corsRule } from './reply/cors.ts';
+import type { Authenticate } from './access/host-principal.ts';
+import { streamSlots } from './reply/stream-slots.ts';
 
 export interface HandlerOptions {
   /** Precedes every path, such as `/service`. Default: none. */

@@ -1,17 +1,17 @@
 /** The pipeline of a request: request, authenticate, limits, route and scope, orchestrator, respond. No stage calls an earlier stage. */
 
-import type { RequestLimit } from '../engine/access/limits.ts';
+import type { RequestLimit } from '../engine/access/rules/limits.ts';
 import { OrchestratorError } from '../engine/base/errors.ts';
 import { isPromise } from '../engine/base/maybe-promise.ts';
-import { METRICS } from '../engine/model/measurement.ts';
-import type { HostInfo, PlainAnswer, PlainRequest } from '../engine/ports/host.ts';
-import { authenticate, principalOf } from './authenticate.ts';
-import { authorizeCaller, type FoundRoute, findRoute, rejectUnusedInput } from './authorize.ts';
-import { countedBytes, HeldBytes } from './byte-budget.ts';
+import { METRICS } from '../engine/events/measurement.ts';
+import type { HostInfo, PlainAnswer, PlainRequest } from '../engine/host/host.port.ts';
+import { authenticate, principalOf } from './access/authenticate.ts';
+import { authorizeCaller, type FoundRoute, findRoute, rejectUnusedInput } from './access/authorize.ts';
+import { countedBytes, HeldBytes } from './request/byte-budget.ts';
 import type { HandlerParts, HttpCall, RouteAccess } from './call.ts';
-import { corsHeaders, isPreflight } from './cors.ts';
-import { addressOf, countRequest, refuseExcess, setLimitHeaders } from './rate-limit.ts';
-import { asProblem, EVENT_STREAM, errorReply, isHidden, type Reply, withPlainError } from './reply.ts';
+import { corsHeaders, isPreflight } from './reply/cors.ts';
+import { addressOf, countRequest, refuseExcess, setLimitHeaders } from './access/rate-limit.ts';
+import { asProblem, EVENT_STREAM, errorReply, isHidden, type Reply, withPlainError } from './reply/reply.ts';
 import type { Found } from './router.ts';
 import { readIdempotencyKey, runOnce } from './run-once.ts';
 

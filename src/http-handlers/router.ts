@@ -1,7 +1,7 @@
 /** Finds the resource of a path in a table of segments. Segments are compared as they are; no pattern is ever built from a request. */
 
 import type { HttpCall, RouteAccess } from './call.ts';
-import type { Reply } from './reply.ts';
+import type { Reply } from './reply/reply.ts';
 
 export interface Route extends RouteAccess {
   readonly method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';

@@ -1,9 +1,9 @@
 /** Makes a handler of a function that finds the routes of a request. */
 
 import { isPromise, type MaybePromise } from '../engine/base/maybe-promise.ts';
-import { type HttpHandler, type PlainRequest, RAW_HANDLER, type RawHandler } from '../engine/ports/host.ts';
+import { type HttpHandler, type PlainRequest, RAW_HANDLER, type RawHandler } from '../engine/host/host.port.ts';
 import type { HandlerParts } from './call.ts';
-import { FetchedRequest, toResponse } from './fetch-request.ts';
+import { FetchedRequest, toResponse } from './request/fetch-request.ts';
 import { answerRequest } from './pipeline.ts';
 import type { Found } from './router.ts';
 

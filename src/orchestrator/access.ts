@@ -1,17 +1,17 @@
 /** Who may call, and how much: tokens, usage and limits. */
 
 import { memoryRates } from '../adapters/storage/memory/rates.ts';
-import { guardLimitStore } from '../engine/access/guard-limit-store.ts';
-import { createLimits, type Limits } from '../engine/access/limits.ts';
-import { createPlans, type LimitsOptions, type Plans } from '../engine/access/plans.ts';
-import { createRequestKeys } from '../engine/access/request-keys.ts';
-import { createTokens, type Tokens } from '../engine/access/tokens.ts';
-import { createUsage, type UsageReader } from '../engine/access/usage.ts';
-import type { IdSource } from '../engine/model/id.ts';
-import type { Clock } from '../engine/ports/clock.ts';
-import type { Logger } from '../engine/ports/logger.ts';
-import type { RequestKeys } from '../engine/ports/request-keys.ts';
-import type { Storage } from '../engine/ports/storage.ts';
+import { guardLimitStore } from '../engine/access/rules/guard-limit-store.ts';
+import { createLimits, type Limits } from '../engine/access/rules/limits.ts';
+import { createPlans, type LimitsOptions, type Plans } from '../engine/access/rules/plans.ts';
+import { createRequestKeys } from '../engine/access/rules/request-keys.ts';
+import { createTokens, type Tokens } from '../engine/access/rules/tokens.ts';
+import { createUsage, type UsageReader } from '../engine/access/rules/usage.ts';
+import type { IdSource } from '../engine/execution/id.ts';
+import type { Clock } from '../engine/host/clock.port.ts';
+import type { Logger } from '../engine/host/logger.port.ts';
+import type { RequestKeys } from '../engine/access/request-keys.port.ts';
+import type { Storage } from '../engine/storage/storage.port.ts';
 
 export interface Access {
   readonly plans: Plans;

@@ -1,8 +1,8 @@
 /** All documents of a kind, read in portions. */
 
 import { inPortions } from '../engine/base/portions.ts';
-import type { Clock } from '../engine/ports/clock.ts';
-import type { DocumentStore, StoredDocument } from '../engine/ports/storage.ts';
+import type { Clock } from '../engine/host/clock.port.ts';
+import type { DocumentStore, StoredDocument } from '../engine/storage/storage.port.ts';
 
 const PAGE = 500;
 

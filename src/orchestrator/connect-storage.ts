@@ -6,17 +6,17 @@
 import { memoryStorage } from '../adapters/storage/memory/memory-storage.ts';
 import { withStorageTimeout } from '../adapters/storage/with-storage-timeout.ts';
 import { isOrchestratorError } from '../engine/base/errors.ts';
-import type { JsonObject } from '../engine/base/json.ts';
+import type { JsonObject } from '../engine/base/json/json.ts';
 import { andThen, isPromise, type MaybePromise } from '../engine/base/maybe-promise.ts';
-import type { Emitter } from '../engine/events/emitter.ts';
-import type { Clock } from '../engine/ports/clock.ts';
-import type { DocumentStore } from '../engine/ports/document-store.ts';
-import type { Logger } from '../engine/ports/logger.ts';
-import type { Storage, StorageParts } from '../engine/ports/storage.ts';
-import { callPart, createParts, type StorageMethod } from '../engine/ports/storage-methods.ts';
+import type { Emitter } from '../engine/events/rules/emitter.ts';
+import type { Clock } from '../engine/host/clock.port.ts';
+import type { DocumentStore } from '../engine/storage/document-store.port.ts';
+import type { Logger } from '../engine/host/logger.port.ts';
+import type { Storage, StorageParts } from '../engine/storage/storage.port.ts';
+import { callPart, createParts, type StorageMethod } from '../engine/storage/storage-methods.port.ts';
 import { createStorageRetry } from '../engine/running/storage-retry.ts';
 import { withOutboxNotice } from './deliveries/connect-deliveries.ts';
-import type { SteadyClock } from './steady-clock.ts';
+import type { SteadyClock } from './timed/steady-clock.ts';
 
 /** After this time, a call of the storage fails. The call may have had its effect all the same. */
 const STORAGE_TIMEOUT_MS = 10_000;

@@ -7,19 +7,19 @@ import { fetchHttp } from '../adapters/http/fetch-http.ts';
 import { CONSOLE } from '../adapters/log/console-logger.ts';
 import { memoryStorage } from '../adapters/storage/memory/memory-storage.ts';
 import type { AgentSource, EnsembleSource, EnsembleTypes, OtherNames, TypedOptions } from '../authoring/define.ts';
-import type { Limits } from '../engine/access/limits.ts';
-import type { Tokens } from '../engine/access/tokens.ts';
-import type { UsageReader } from '../engine/access/usage.ts';
-import { type Duration, toMs } from '../engine/base/duration.ts';
-import type { CompileHost } from '../engine/definition/compile/compile-host.ts';
-import { createEmitter, type EventListener } from '../engine/events/emitter.ts';
-import { createMasking } from '../engine/interpreter/mask-secrets.ts';
-import type { EventKind } from '../engine/model/event.ts';
-import type { Execution } from '../engine/model/execution.ts';
-import { createIdSource } from '../engine/model/id.ts';
-import { loggerOf } from '../engine/ports/logger.ts';
-import { MASKING, type ServedParts } from '../engine/ports/masking.ts';
-import type { ToolServers } from '../engine/ports/tool-server.ts';
+import type { Limits } from '../engine/access/rules/limits.ts';
+import type { Tokens } from '../engine/access/rules/tokens.ts';
+import type { UsageReader } from '../engine/access/rules/usage.ts';
+import { type Duration, toMs } from '../engine/base/time/duration.ts';
+import type { CompileHost } from '../engine/definition/compile/triggers/compile-host.ts';
+import { createEmitter, type EventListener } from '../engine/events/rules/emitter.ts';
+import { createMasking } from '../engine/interpreter/attempt/mask-secrets.ts';
+import type { EventKind } from '../engine/events/event.ts';
+import type { Execution } from '../engine/execution/execution.ts';
+import { createIdSource } from '../engine/execution/id.ts';
+import { loggerOf } from '../engine/host/logger.port.ts';
+import { MASKING, type ServedParts } from '../engine/host/masking.port.ts';
+import type { ToolServers } from '../engine/operation/tool-server.port.ts';
 import type { Script } from '../operations/code/code-operation.ts';
 import { createAccess } from './access.ts';
 import { createClose } from './close.ts';
@@ -40,23 +40,29 @@ import { createRestore } from './definitions/restore-definitions.ts';
 import type { Kind } from './definitions/stored-definitions.ts';
 import type { Deliveries } from './deliveries/deliveries.ts';
 import { createEnsembleStates, type EnsembleStates } from './ensemble-states.ts';
-import { functionsOf } from './functions-of.ts';
+import { functionsOf } from './options/functions-of.ts';
 import type { Jobs } from './jobs/jobs.ts';
-import { mailSecrets } from './mail.ts';
-import { modelSecrets } from './models.ts';
-import { checkOptions, DEFAULT_BRAND, DEFAULT_RETENTION, type OrchestratorOptions, secretsOf } from './options.ts';
-import { connectToolServers, registerOperations } from './register-operations.ts';
+import { mailSecrets } from './options/mail.ts';
+import { modelSecrets } from './options/models.ts';
+import {
+  checkOptions,
+  DEFAULT_BRAND,
+  DEFAULT_RETENTION,
+  type OrchestratorOptions,
+  secretsOf,
+} from './options/options.ts';
+import { connectToolServers, registerOperations } from './options/register-operations.ts';
 import type { ExecuteOptions } from './runs/execute-options.ts';
 import { createExecutionService, type ExecutionService } from './runs/execution-service.ts';
 import { createExecutions, type Executions } from './runs/executions.ts';
 import type { ExecutionHandle } from './runs/handles.ts';
 import type { Schedules } from './schedules/schedule-control.ts';
 import { createSignalLinks, type SignalLinks } from './signals/signal-links.ts';
-import { steadyClock } from './steady-clock.ts';
+import { steadyClock } from './timed/steady-clock.ts';
 import { connectTelemetry } from './telemetry.ts';
-import { createTimedParts } from './timed-parts.ts';
-import { runAllDue } from './timed-work.ts';
-import { toolServerSecrets } from './tool-server-options.ts';
+import { createTimedParts } from './timed/timed-parts.ts';
+import { runAllDue } from './timed/timed-work.ts';
+import { toolServerSecrets } from './options/tool-server-options.ts';
 import { createWebhookParts, type Webhooks } from './webhooks/webhooks.ts';
 
 type Types = Readonly<Record<string, { readonly input: unknown; readonly output: unknown }>>;

@@ -1,10 +1,10 @@
 /** The option `telemetry`: outbound requests pass through it, and the trigger of each execution keeps the trace of its start. */
 
-import type { Emitter } from '../engine/events/emitter.ts';
-import type { ExecutionTrigger, OpenCounts } from '../engine/model/execution.ts';
-import type { Masking } from '../engine/ports/masking.ts';
-import type { TracedStart, Tracing } from '../engine/ports/telemetry.ts';
-import type { ConnectedOptions } from './options.ts';
+import type { Emitter } from '../engine/events/rules/emitter.ts';
+import type { ExecutionTrigger, OpenCounts } from '../engine/execution/execution.ts';
+import type { Masking } from '../engine/host/masking.port.ts';
+import type { TracedStart, Tracing } from '../engine/host/telemetry.port.ts';
+import type { ConnectedOptions } from './options/options.ts';
 
 export interface ConnectedTelemetry {
   readonly tracing: Tracing | undefined;

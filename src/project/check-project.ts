@@ -2,16 +2,16 @@
 
 import type { DefinitionIssue } from '../engine/base/errors.ts';
 import { compileSingleAgent } from '../engine/definition/compile/compile-ensemble.ts';
-import type { CompileHost } from '../engine/definition/compile/compile-host.ts';
+import type { CompileHost } from '../engine/definition/compile/triggers/compile-host.ts';
 import { createDroppedParts } from '../engine/definition/forms/dropped-parts.ts';
 import { parseDefinition, readAgent } from '../engine/definition/read/parse-ensemble.ts';
 import { type Spellings, sourceOf } from '../engine/definition/read/read-older-form.ts';
 import { type Path, type Problem, toIssues } from '../engine/definition/source/problem.ts';
 import { readSource } from '../engine/definition/source/read-source.ts';
-import type { AgentDefinition } from '../engine/model/ensemble.ts';
+import type { AgentDefinition } from '../engine/ensemble/ensemble.ts';
 import { compileHost } from '../orchestrator/create-orchestrator.ts';
 import { checkEnsemble } from '../orchestrator/definitions/load-definitions.ts';
-import type { OrchestratorOptions } from '../orchestrator/options.ts';
+import type { OrchestratorOptions } from '../orchestrator/options/options.ts';
 import type { Project } from './read-project.ts';
 
 export interface FileIssues {

@@ -1,6 +1,6 @@
 /** `defineConfig()`: types for a project folder's `ensemble.config` file. */
 
-import type { OrchestratorOptions } from '../orchestrator/options.ts';
+import type { OrchestratorOptions } from '../orchestrator/options/options.ts';
 
 /** The default export of `ensemble.config.{js,mjs,ts}`: options of `createOrchestrator`, with names of variables instead of values. */
 export interface ProjectConfig extends Omit<OrchestratorOptions, 'env' | 'secrets' | 'clock'> {

@@ -3,7 +3,7 @@
 import { join, relative, sep } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { messageOf } from '../engine/base/errors.ts';
-import { withTimeout } from '../engine/base/with-timeout.ts';
+import { withTimeout } from '../engine/base/time/with-timeout.ts';
 
 /** The default export (undefined if the module has none), or the problem. */
 export type Imported = { readonly value: unknown } | { readonly problem: string };

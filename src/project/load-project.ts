@@ -3,9 +3,9 @@
 import { gitComponents } from '../adapters/components/git/git-components.ts';
 import { nodeHttp } from '../adapters/http/node-http.ts';
 import { OrchestratorError } from '../engine/base/errors.ts';
-import { assumedValue } from '../engine/definition/compile/setting-text.ts';
+import { assumedValue } from '../engine/definition/compile/config/setting-text.ts';
 import { withIssues } from '../engine/definition/read/parse-ensemble.ts';
-import { checkOptions, type OrchestratorOptions } from '../orchestrator/options.ts';
+import { checkOptions, type OrchestratorOptions } from '../orchestrator/options/options.ts';
 import { checkProject, type FileIssues } from './check-project.ts';
 import { type Project, readProject } from './read-project.ts';
 

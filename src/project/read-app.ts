@@ -3,7 +3,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { isRecord } from '../engine/base/read-options.ts';
-import { MASKING, type ServedParts } from '../engine/ports/masking.ts';
+import { MASKING, type ServedParts } from '../engine/host/masking.port.ts';
 import { nameIn } from './check-project.ts';
 import { importModule } from './import-default.ts';
 import type { ProjectOptions } from './load-project.ts';

@@ -1,9 +1,15 @@
 /** A model provider for tests: it answers from a script, and records its requests. */
 
 import { OrchestratorError } from '../engine/base/errors.ts';
-import type { Json } from '../engine/base/json.ts';
+import type { Json } from '../engine/base/json/json.ts';
 import { isRecord } from '../engine/base/read-options.ts';
-import type { ModelAnswer, ModelFinishReason, ModelProvider, ModelRequest, ModelUsage } from '../engine/ports/model.ts';
+import type {
+  ModelAnswer,
+  ModelFinishReason,
+  ModelProvider,
+  ModelRequest,
+  ModelUsage,
+} from '../engine/operation/model.port.ts';
 
 /** One answer. Without `text` and `object`, its text is empty. */
 export interface FakeReply {

@@ -1,6 +1,6 @@
 /** Watches for calls in flight, and advances a manual clock when there are none. */
 
-import type { AnyOperation, OperationContext } from '../engine/ports/operation.ts';
+import type { AnyOperation, OperationContext } from '../engine/operation/operation.port.ts';
 import { hostTurn, type ManualClock } from './manual-clock.ts';
 import { mapMembers } from './map-members.ts';
 

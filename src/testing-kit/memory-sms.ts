@@ -2,7 +2,7 @@
 
 import type { MaybePromise } from '../engine/base/maybe-promise.ts';
 import { aFunction, readOptions } from '../engine/base/read-options.ts';
-import type { SmsMessage, SmsSender } from '../engine/ports/sms.ts';
+import type { SmsMessage, SmsSender } from '../engine/operation/sms.port.ts';
 
 export interface MemorySmsOptions {
   /** Called for each message before it is kept. What it throws is the failure of that send, and the message is not kept. */

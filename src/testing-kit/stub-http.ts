@@ -1,10 +1,10 @@
 /** An HTTP client for tests: it answers from a table of routes, records its calls, and refuses calls without a route. */
 
 import { OrchestratorError } from '../engine/base/errors.ts';
-import type { Json } from '../engine/base/json.ts';
+import type { Json } from '../engine/base/json/json.ts';
 import { isRecord } from '../engine/base/read-options.ts';
 import { suggestName } from '../engine/base/suggest-name.ts';
-import type { HttpClient, HttpRequest, HttpResponse } from '../engine/ports/http.ts';
+import type { HttpClient, HttpRequest, HttpResponse } from '../engine/host/http.port.ts';
 
 /** One answer. It has one of `json`, `text`, `chunks` and `bytes`, or an empty body. */
 export interface StubReply {

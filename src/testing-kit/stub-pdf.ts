@@ -2,7 +2,7 @@
 
 import type { MaybePromise } from '../engine/base/maybe-promise.ts';
 import { aFunction, readOptions, wholeNumber } from '../engine/base/read-options.ts';
-import type { PdfRenderer, PdfRequest } from '../engine/ports/pdf.ts';
+import type { PdfRenderer, PdfRequest } from '../engine/operation/pdf.port.ts';
 
 export interface StubPdfOptions {
   /** The pages of each document, 1 to 10,000. Default 1. */

@@ -1,9 +1,9 @@
 /** Stubs of scripts: a test replaces a registered script by name, and reads the calls of the stub. */
 
-import type { JsonObject } from '../engine/base/json.ts';
+import type { JsonObject } from '../engine/base/json/json.ts';
 import { suggestName } from '../engine/base/suggest-name.ts';
-import type { ExecutionInfo } from '../engine/ports/operation.ts';
-import type { OrchestratorOptions } from '../orchestrator/options.ts';
+import type { ExecutionInfo } from '../engine/operation/operation.port.ts';
+import type { OrchestratorOptions } from '../orchestrator/options/options.ts';
 
 export type Script = NonNullable<OrchestratorOptions['scripts']>[string];
 

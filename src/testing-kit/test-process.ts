@@ -1,13 +1,13 @@
 /** The simulated process of a test orchestrator: it can crash, and what its steps do after that has no effect on the store. */
 
-import type { Clock } from '../engine/ports/clock.ts';
-import type { HttpClient } from '../engine/ports/http.ts';
-import type { MailSender } from '../engine/ports/mail.ts';
-import type { ModelRequest } from '../engine/ports/model.ts';
-import type { AnyOperation, OperationContext } from '../engine/ports/operation.ts';
-import type { SmsSender } from '../engine/ports/sms.ts';
-import type { Storage } from '../engine/ports/storage.ts';
-import type { OrchestratorOptions } from '../orchestrator/options.ts';
+import type { Clock } from '../engine/host/clock.port.ts';
+import type { HttpClient } from '../engine/host/http.port.ts';
+import type { MailSender } from '../engine/operation/mail.port.ts';
+import type { ModelRequest } from '../engine/operation/model.port.ts';
+import type { AnyOperation, OperationContext } from '../engine/operation/operation.port.ts';
+import type { SmsSender } from '../engine/operation/sms.port.ts';
+import type { Storage } from '../engine/storage/storage.port.ts';
+import type { OrchestratorOptions } from '../orchestrator/options/options.ts';
 import { createIdleWatch, type WhyStuck } from './idle-watch.ts';
 import { hostTurn, joinClock, type ManualClock } from './manual-clock.ts';
 import { mapMembers } from './map-members.ts';

@@ -2,9 +2,9 @@
 
 import { describe, expect, it } from 'vitest';
 import { memoryTokens } from '../../src/adapters/storage/memory/tokens.ts';
-import { createTokenValue, tokenDigest } from '../../src/engine/access/token-value.ts';
-import { createTokens, type ImportedToken } from '../../src/engine/access/tokens.ts';
-import { createIdSource } from '../../src/engine/model/id.ts';
+import { createTokenValue, tokenDigest } from '../../src/engine/access/rules/token-value.ts';
+import { createTokens, type ImportedToken } from '../../src/engine/access/rules/tokens.ts';
+import { createIdSource } from '../../src/engine/execution/id.ts';
 import { manualClock } from '../../src/entries/testing.ts';
 
 function made(store = memoryTokens()) {

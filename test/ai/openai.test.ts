@@ -2,7 +2,7 @@
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { aiModels } from '../../src/entries/ai.ts';
-import type { ModelAnswer, ModelProvider } from '../../src/engine/ports/model.ts';
+import type { ModelAnswer, ModelProvider } from '../../src/engine/operation/model.port.ts';
 import { scaled } from '../slowdown.ts';
 import { chunks, events, json, type ModelServer, modelServer, text } from './model-server.ts';
 import { providers } from './providers.ts';

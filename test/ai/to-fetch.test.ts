@@ -3,7 +3,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { aiModels, toFetch } from '../../src/entries/ai.ts';
 import { OrchestratorError } from '../../src/engine/base/errors.ts';
-import type { HttpClient, HttpRequest } from '../../src/engine/ports/http.ts';
+import type { HttpClient, HttpRequest } from '../../src/engine/host/http.port.ts';
 import { fetchHttp } from '../../src/index.ts';
 import { nodeHttp } from '../../src/entries/node.ts';
 import { chunks, json, type ModelServer, modelServer } from './model-server.ts';

@@ -1,7 +1,7 @@
 /** Answers of model servers in the real wire format, and requests of the model port. */
 
-import type { Json } from '../../src/engine/base/json.ts';
-import type { ModelRequest } from '../../src/engine/ports/model.ts';
+import type { Json } from '../../src/engine/base/json/json.ts';
+import type { ModelRequest } from '../../src/engine/operation/model.port.ts';
 
 export function request(given: Partial<ModelRequest> = {}): ModelRequest {
   return {

@@ -15,14 +15,14 @@ const MAX_FUNCTION_LINES = 60;
 /** Functions that may be longer, each with its reason. */
 const LONGER_FUNCTIONS: Readonly<Record<string, string>> = {
   'adapters/storage/postgres/tables/workers-table.ts workersTable': 'the texts of its SQL statements',
-  'adapters/storage/sqlite/tables/claim.ts createClaiming': 'the texts of its SQL statements',
+  'adapters/storage/sqlite/executions/claim.ts createClaiming': 'the texts of its SQL statements',
   'cli/graph/flow-tree.ts apply': 'one case for each kind of event',
 };
 
 const MIN_LINES = 40;
 /** Folders in which each file is one of a kind, and the index of the folder is their importer. */
 const FAMILIES =
-  /^(entries|adapters\/hosts|adapters\/storage\/.*(tables|drivers|database)|cli\/commands|cli\/project|engine\/ports|engine\/expression|http-handlers(\/api)?|project|testing-kit\/.*|conformance(\/.*)?)\//;
+  /^(entries|adapters\/hosts|adapters\/storage\/.*(tables|drivers|database)|cli\/commands|cli\/project|engine\/expression|http-handlers(\/api)?|project|testing-kit\/.*|conformance(\/.*)?)\//;
 /** Other short files with one importer, each with its reason. */
 const SHORT: Readonly<Record<string, string>> = {
   'adapters/mcp/client-package.ts': 'it is loaded with `import()`',
@@ -151,7 +151,7 @@ describe('code style', () => {
       for (const { file } of imports)
         if (file !== undefined) importers.set(file, (importers.get(file) ?? new Set()).add(path));
     const short = [...graph.values()]
-      .filter(({ path, text }) => lines(text) < MIN_LINES && importers.get(path)?.size === 1 && !FAMILIES.test(path))
+      .filter(({ path, text }) => lines(text) < MIN_LINES && importers.get(path)?.size === 1 && !FAMILIES.test(path) && !path.endsWith('.port.ts'))
       .map(({ path }) => path);
     expect(short.filter((path) => SHORT[path] === undefined)).toEqual([]);
     expect(Object.keys(SHORT).filter((path) => !short.includes(path))).toEqual([]);
@@ -180,7 +180,7 @@ describe('code style', () => {
         .map((part) => ({ path, part })),
     );
     expect(
-      parts.filter(({ part }) => !/^[a-z0-9]+(-[a-z0-9]+)*$/.test(part) || VAGUE.test(part)).map(({ path }) => path),
+      parts.filter(({ part }) => !/^[a-z0-9]+(-[a-z0-9]+)*(\.port)?$/.test(part) || VAGUE.test(part)).map(({ path }) => path),
     ).toEqual([]);
   });
 

@@ -1,10 +1,16 @@
 /** Which layer a source file is in, and what each layer may import. ARCHITECTURE.md draws the same picture. */
 
-/** The pure core that everything may use: JSON, errors, nouns, ports. */
-const CORE = ['base', 'model', 'ports'] as const;
+/** The folders of `engine/` that are a noun each: its records, its ports (`<name>.port.ts`), and in `rules/` what needs ports. */
+const NOUNS: readonly string[] = [
+  ...['access', 'component', 'delivery', 'ensemble', 'events', 'execution', 'host', 'operation', 'schedule'],
+  ...['signal', 'storage', 'webhook'],
+];
+
+/** The pure core that everything may use: JSON, errors, the records of nouns, their ports. */
+const CORE = ['base', 'records', 'ports'] as const;
 const LANGUAGE = [...CORE, 'signing', 'json-schema', 'expression', 'compiled'] as const;
 const DEFINITION = ['definition/source', 'definition/forms', 'definition/read', 'definition/compile'] as const;
-const ENGINE = [...LANGUAGE, ...DEFINITION, 'interpreter', 'running', 'events', 'access'] as const;
+const ENGINE = [...LANGUAGE, ...DEFINITION, 'interpreter', 'running', 'events/rules', 'access/rules'] as const;
 export interface Rule {
   /** Layers that may be imported, besides the layer itself. A name that ends in `/` means every layer under it. */
   readonly may: readonly string[];
@@ -18,8 +24,8 @@ const ADAPTER_ENTRY: Rule = { may: [...CORE, 'running', 'adapters/'] };
 /** One line a layer, in the order in which imports point: a layer may import those above it, never those below. */
 export const RULES: Readonly<Record<string, Rule>> = {
   base: { may: [] },
-  model: { may: ['base'] },
-  ports: { may: ['base', 'model'] },
+  records: { may: ['base'] },
+  ports: { may: ['base', 'records'] },
   signing: { may: CORE },
   'json-schema': { may: CORE },
   expression: { may: CORE },
@@ -28,9 +34,9 @@ export const RULES: Readonly<Record<string, Rule>> = {
   'definition/forms': { may: [...CORE, 'json-schema', 'definition/source'] },
   'definition/read': { may: [...CORE, 'definition/source', 'definition/forms'] },
   'definition/compile': { may: [...LANGUAGE, 'definition/source', 'definition/forms', 'definition/read'] },
-  events: { may: CORE },
+  'events/rules': { may: CORE },
   interpreter: { may: LANGUAGE },
-  access: { may: CORE },
+  'access/rules': { may: CORE },
   running: { may: CORE },
 
   'operations/': { may: [...CORE, 'expression', 'json-schema'] },
@@ -43,11 +49,11 @@ export const RULES: Readonly<Record<string, Rule>> = {
   'adapters/sandbox': { may: [...CORE, 'json-schema', 'adapters/threads'] },
   'adapters/tool-servers': { may: [...CORE, 'signing', 'json-schema'] },
 
-  authoring: { may: ['base', 'model', 'ports'], types: ['operations/'] },
+  authoring: { may: [...CORE], types: ['operations/'] },
   orchestrator: { may: [...ENGINE, 'operations/', 'adapters/'], types: ['authoring'] },
   project: { may: [...CORE, ...DEFINITION, 'orchestrator', 'adapters/'], types: ['authoring'] },
-  'http-handlers': { may: [...CORE, 'signing', 'access'], types: ['orchestrator'] },
-  dashboard: { may: ['base', 'model'], types: ['access', 'orchestrator', 'http-handlers'] },
+  'http-handlers': { may: [...CORE, 'signing', 'access/rules'], types: ['orchestrator'] },
+  dashboard: { may: ['base', 'records'], types: ['access/rules', 'orchestrator', 'http-handlers'] },
   conformance: { may: [...CORE, 'running', 'adapters/', 'testing-kit'], types: ['orchestrator', 'authoring'] },
   'testing-kit': { may: [...CORE, 'running', 'adapters/'], types: ['orchestrator', 'authoring'] },
 
@@ -62,15 +68,15 @@ export const RULES: Readonly<Record<string, Rule>> = {
   'cli/schema': { may: [...CORE, 'json-schema', 'definition/forms'] },
   'cli/start': {
     may: [
-      ...[...CORE, ...DEFINITION, 'access', 'signing', 'orchestrator', 'project', 'cli/schema'],
+      ...[...CORE, ...DEFINITION, 'access/rules', 'signing', 'orchestrator', 'project', 'cli/schema'],
       ...['index', 'entries/node', 'entries/git', 'entries/sqlite', 'entries/postgres'],
     ],
   },
-  cli: { may: ['base', 'model', 'cli/start'], types: ['orchestrator', 'http-handlers'] },
+  cli: { may: ['base', 'records', 'cli/start'], types: ['orchestrator', 'http-handlers'] },
 };
 
 /**
- * The layer of a file: `base` for `engine/base/`, `definition/forms` for `engine/definition/forms/`, `operations/api` for
+ * The layer of a file: `base` for `engine/base/`, `ports` and `records` for the two kinds of files of a noun, `definition/forms` for `engine/definition/forms/`, `operations/api` for
  * `operations/api/`, `adapters/storage` for every storage, `cli/schema`, and `cli/start` for the one file of the command line that opens the
  * library.
  */
@@ -79,6 +85,10 @@ export function layerOf(path: string): string {
   const [first, second, third] = parts as [string, string | undefined, string | undefined];
   if (path === 'cli/start.ts') return 'cli/start';
   if (path.startsWith('cli/schema/')) return 'cli/schema';
+  if (first === 'engine' && NOUNS.includes(second as string)) {
+    if (third === 'rules') return `${second}/rules`;
+    return path.endsWith('.port.ts') ? 'ports' : 'records';
+  }
   if (first === 'engine') return second === 'definition' ? `definition/${third}` : (second as string);
   if (['operations', 'adapters', 'entries'].includes(first)) return `${first}/${second}`;
   return first;

@@ -2,7 +2,7 @@
 
 import { createServer } from 'node:http';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { readEventStream } from '../../src/engine/base/read-event-stream.ts';
+import { readEventStream } from '../../src/engine/base/bytes/read-event-stream.ts';
 import { ensureBuilt, startEnsemble } from './cli-process.ts';
 import { ensemble } from './in-process.ts';
 import { GATED, GREET, listen, makeProject, type Served, serveProject, startGate } from './served-project.ts';

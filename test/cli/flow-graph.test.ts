@@ -9,7 +9,7 @@ import { mermaidText } from '../../src/cli/graph/mermaid-text.ts';
 import { printMermaid } from '../../src/cli/graph/print-mermaid.ts';
 import { readDefinition } from '../../src/cli/start.ts';
 import { executionMarks } from '../../src/cli/graph/execution-marks.ts';
-import type { EnsembleDefinition } from '../../src/engine/model/ensemble.ts';
+import type { EnsembleDefinition } from '../../src/engine/ensemble/ensemble.ts';
 import { createTestOrchestrator } from '../../src/entries/testing.ts';
 import { ROOT } from './cli-process.ts';
 

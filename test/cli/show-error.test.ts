@@ -4,7 +4,7 @@ import { expect, it } from 'vitest';
 import { describeError } from '../../src/cli/progress/show-error.ts';
 import { describeExecution } from '../../src/cli/progress/show-execution.ts';
 import { streamLogger } from '../../src/cli/terminal/stream-logger.ts';
-import type { Execution } from '../../src/engine/model/execution.ts';
+import type { Execution } from '../../src/engine/execution/execution.ts';
 
 const own = 'at charge (/project/scripts/charge.mjs:3:9)';
 const packaged = 'at parse (/project/node_modules/zod/index.js:1:2)';

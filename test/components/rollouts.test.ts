@@ -10,11 +10,11 @@ import {
   type Orchestrator,
   type OrchestratorOptions,
 } from '../../src/index.ts';
-import type { StoredDocument } from '../../src/engine/ports/document-store.ts';
+import type { StoredDocument } from '../../src/engine/storage/document-store.port.ts';
 import { manualClock } from '../../src/entries/testing.ts';
-import type { WorldReader } from '../../src/conformance/engine-suite/engine-world.ts';
-import { openStorageWorld } from '../../src/conformance/engine-suite/storage-world.ts';
-import { inWorld } from '../../src/conformance/engine-suite/world.ts';
+import type { WorldReader } from '../../src/conformance/engine-suite/world/engine-world.ts';
+import { openStorageWorld } from '../../src/conformance/engine-suite/world/storage-world.ts';
+import { inWorld } from '../../src/conformance/engine-suite/world/world.ts';
 
 /** Fails where the text of the component is that of a version in `broken`. */
 const broken = new Set<string>();

@@ -5,7 +5,7 @@ import * as v from 'valibot';
 import { describe, expect, expectTypeOf, test } from 'vitest';
 import * as z from 'zod';
 import * as mini from 'zod/mini';
-import type { StandardSchema } from '../../src/engine/ports/standard-schema.ts';
+import type { StandardSchema } from '../../src/engine/operation/standard-schema.port.ts';
 import { createOrchestrator, defineOperation, isOrchestratorError, type JsonObject } from '../../src/index.ts';
 import { createTestOrchestrator } from '../../src/entries/testing.ts';
 

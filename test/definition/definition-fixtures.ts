@@ -3,7 +3,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { parse } from 'yaml';
-import type { CompileHost } from '../../src/engine/definition/compile/compile-host.ts';
+import type { CompileHost } from '../../src/engine/definition/compile/triggers/compile-host.ts';
 import { type AgentDefinition, defineOperation, type OrchestratorOptions } from '../../src/index.ts';
 import { compileHost } from '../../src/orchestrator/create-orchestrator.ts';
 

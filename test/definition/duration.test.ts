@@ -2,7 +2,7 @@
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { nearestDuration, parseDuration } from '../../src/engine/base/duration.ts';
+import { nearestDuration, parseDuration } from '../../src/engine/base/time/duration.ts';
 import { scaled } from '../slowdown.ts';
 
 describe('durations', () => {

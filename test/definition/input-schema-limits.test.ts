@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import * as z from 'zod';
-import type { Json } from '../../src/engine/base/json.ts';
+import type { Json } from '../../src/engine/base/json/json.ts';
 import { FORMATS } from '../../src/engine/json-schema/json-formats.ts';
 import { createOrchestrator, isOrchestratorError } from '../../src/index.ts';
 import { scaled } from '../slowdown.ts';

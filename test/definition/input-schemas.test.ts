@@ -3,7 +3,7 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Json, JsonObject } from '../../src/engine/base/json.ts';
+import type { Json, JsonObject } from '../../src/engine/base/json/json.ts';
 import { compileJsonSchema } from '../../src/engine/json-schema/compile-json-schema.ts';
 import { checkJsonSchema } from '../../src/engine/json-schema/check-json-schema.ts';
 import type { Problem } from '../../src/engine/definition/source/problem.ts';

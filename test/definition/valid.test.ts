@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'vitest';
 import { compileEnsemble } from '../../src/engine/definition/compile/compile-ensemble.ts';
-import type { CompileHost } from '../../src/engine/definition/compile/compile-host.ts';
+import type { CompileHost } from '../../src/engine/definition/compile/triggers/compile-host.ts';
 import type { DefinitionIssue } from '../../src/engine/base/errors.ts';
 import { parseDefinition, parseEnsemble } from '../../src/engine/definition/read/parse-ensemble.ts';
 import { toIssues } from '../../src/engine/definition/source/problem.ts';

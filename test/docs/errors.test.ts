@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { STATUS } from '../../src/http-handlers/status.ts';
+import { STATUS } from '../../src/http-handlers/reply/status.ts';
 import { ROOT } from './code-blocks.ts';
 
 it('every error code has a row with its HTTP status, and no other code has one', () => {

@@ -3,8 +3,8 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { collectMetrics } from '../../src/http-handlers/metrics/collect-metrics.ts';
-import { type Measure, METRICS } from '../../src/engine/model/measurement.ts';
-import type { Measured } from '../../src/engine/ports/masking.ts';
+import { type Measure, METRICS } from '../../src/engine/events/measurement.ts';
+import type { Measured } from '../../src/engine/host/masking.port.ts';
 
 const read = (path: string) => readFileSync(new URL(`../../docs/${path}`, import.meta.url), 'utf8');
 

@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { OrchestratorError } from '../../src/engine/base/errors.ts';
-import type { Json } from '../../src/engine/base/json.ts';
+import type { Json } from '../../src/engine/base/json/json.ts';
 import { isOrchestratorError, type Operation } from '../../src/index.ts';
 import { createTestOrchestrator, type TestOrchestratorOptions } from '../../src/entries/testing.ts';
 

@@ -2,12 +2,12 @@
 
 import { embeddedEngine } from '../../src/adapters/embedded-engine/embedded-engine.ts';
 import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
-import type { History } from '../../src/conformance/engine-suite/history.ts';
-import type { SuiteScript } from '../../src/conformance/engine-suite/subject.ts';
-import { openStorageWorld } from '../../src/conformance/engine-suite/storage-world.ts';
-import { inWorld } from '../../src/conformance/engine-suite/world.ts';
+import type { History } from '../../src/conformance/engine-suite/world/history.ts';
+import type { SuiteScript } from '../../src/conformance/engine-suite/world/subject.ts';
+import { openStorageWorld } from '../../src/conformance/engine-suite/world/storage-world.ts';
+import { inWorld } from '../../src/conformance/engine-suite/world/world.ts';
 import { hostTurn, type ManualClock } from '../../src/testing-kit/manual-clock.ts';
-import { type Execution, isFinal } from '../../src/engine/model/execution.ts';
+import { type Execution, isFinal } from '../../src/engine/execution/execution.ts';
 import { createOrchestrator } from '../../src/orchestrator/create-orchestrator.ts';
 import { laterStorage } from '../storage/later-storage.ts';
 import { SIGNAL, SIGNALLED_EVERY, toDefinition } from './flow-definition.ts';

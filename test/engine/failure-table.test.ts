@@ -1,7 +1,7 @@
 /** The rules for failures of agents, row by row: see the table in `run-list.ts`. */
 
 import { describe, expect, it } from 'vitest';
-import { outputsOf } from '../../src/engine/model/execution-record.ts';
+import { outputsOf } from '../../src/engine/execution/execution-record.ts';
 import { boom, echo, ok, scene, when } from './scene.ts';
 
 type Step = Readonly<Record<string, unknown>>;

@@ -3,8 +3,8 @@
 import { changeStorage } from '../../src/testing-kit/processes/change-storage.ts';
 import { describe, expect, it } from 'vitest';
 import { OrchestratorError } from '../../src/engine/base/errors.ts';
-import type { CommitEntry } from '../../src/engine/model/stored-execution.ts';
-import type { Storage } from '../../src/engine/ports/storage.ts';
+import type { CommitEntry } from '../../src/engine/execution/stored-execution.ts';
+import type { Storage } from '../../src/engine/storage/storage.port.ts';
 import { memoryStorage } from '../../src/index.ts';
 import { code, deferred, ok, scene, turns } from './scene.ts';
 

@@ -1,7 +1,7 @@
 /** The ids that one process creates. */
 
 import { describe, expect, it, vi } from 'vitest';
-import { createIdSource } from '../../src/engine/model/id.ts';
+import { createIdSource } from '../../src/engine/execution/id.ts';
 
 const NOW = Date.UTC(2026, 0, 1);
 

@@ -2,8 +2,8 @@
 
 import { describe, expect, it } from 'vitest';
 import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
-import type { NewExecution } from '../../src/engine/model/stored-execution.ts';
-import type { Storage } from '../../src/engine/ports/storage.ts';
+import type { NewExecution } from '../../src/engine/execution/stored-execution.ts';
+import type { Storage } from '../../src/engine/storage/storage.port.ts';
 import { manualClock } from '../../src/entries/testing.ts';
 import { code, echo, ok, scene, when } from './scene.ts';
 

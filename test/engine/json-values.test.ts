@@ -1,7 +1,7 @@
 /** Values of callers and scripts are taken as JSON takes them, and what JSON would lose without a word is refused. */
 
 import { describe, expect, it } from 'vitest';
-import { copyJson, copySized, MAX_DEPTH } from '../../src/engine/base/json.ts';
+import { copyJson, copySized, MAX_DEPTH } from '../../src/engine/base/json/json.ts';
 import { code, echo, scene } from './scene.ts';
 
 const AT = new Date(Date.UTC(2030, 0, 31));

@@ -1,7 +1,7 @@
 /** Which values are accepted as JSON by a run, and how their size is counted. */
 
 import { describe, expect, it } from 'vitest';
-import { copyJson, copySized, MAX_VALUE_BYTES } from '../../src/engine/base/json.ts';
+import { copyJson, copySized, MAX_VALUE_BYTES } from '../../src/engine/base/json/json.ts';
 import { ok, scene } from './scene.ts';
 
 describe('a value that JSON does not have is refused, with its path', () => {

@@ -4,9 +4,9 @@ import { describe, expect, it } from 'vitest';
 import { withStorageTimeout } from '../../src/adapters/storage/with-storage-timeout.ts';
 import { hostTurn, manualClock } from '../../src/testing-kit/manual-clock.ts';
 import { OrchestratorError } from '../../src/engine/base/errors.ts';
-import { estimateEntryBytes } from '../../src/engine/model/estimate-entry-bytes.ts';
-import type { CommitEntry } from '../../src/engine/model/stored-execution.ts';
-import type { Storage } from '../../src/engine/ports/storage.ts';
+import { estimateEntryBytes } from '../../src/engine/execution/estimate-entry-bytes.ts';
+import type { CommitEntry } from '../../src/engine/execution/stored-execution.ts';
+import type { Storage } from '../../src/engine/storage/storage.port.ts';
 import { createOrchestrator, memoryStorage } from '../../src/index.ts';
 
 const MIB = 1024 * 1024;

@@ -2,11 +2,11 @@
 
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { outputsOf } from '../../src/engine/model/execution-record.ts';
+import { outputsOf } from '../../src/engine/execution/execution-record.ts';
 import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
-import { isFinal } from '../../src/engine/model/execution.ts';
-import type { CommitEntry } from '../../src/engine/model/stored-execution.ts';
-import type { Storage } from '../../src/engine/ports/storage.ts';
+import { isFinal } from '../../src/engine/execution/execution.ts';
+import type { CommitEntry } from '../../src/engine/execution/stored-execution.ts';
+import type { Storage } from '../../src/engine/storage/storage.port.ts';
 import { laterStorage } from '../storage/later-storage.ts';
 import { expectedOutput, isOneThing, unclocked } from './expected.ts';
 import { SIGNAL, SIGNALLED_EVERY, toDefinition } from './flow-definition.ts';

@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { ReportedRecords } from '../../src/engine/running/journal-records.ts';
-import type { StepRecord } from '../../src/engine/model/stored-execution.ts';
+import type { StepRecord } from '../../src/engine/execution/stored-execution.ts';
 import { code, scene } from './scene.ts';
 
 const KB = 1024;

@@ -7,10 +7,10 @@ import { createEngineState } from '../../src/adapters/embedded-engine/engine-sta
 import { resumeExecution } from '../../src/adapters/embedded-engine/resume-execution.ts';
 import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
 import { execution, WORKER, T0 } from '../../src/conformance/storage-suite/context.ts';
-import type { ClaimedExecution, NewExecution } from '../../src/engine/model/stored-execution.ts';
-import type { EngineHost, InterpretedRun, LoadedDefinition } from '../../src/engine/ports/execution-engine.ts';
-import type { Logger } from '../../src/engine/ports/logger.ts';
-import type { Storage, StoredDefinition } from '../../src/engine/ports/storage.ts';
+import type { ClaimedExecution, NewExecution } from '../../src/engine/execution/stored-execution.ts';
+import type { EngineHost, InterpretedRun, LoadedDefinition } from '../../src/engine/execution/execution-engine.port.ts';
+import type { Logger } from '../../src/engine/host/logger.port.ts';
+import type { Storage, StoredDefinition } from '../../src/engine/storage/storage.port.ts';
 import { OrchestratorError } from '../../src/engine/base/errors.ts';
 import { manualClock } from '../../src/entries/testing.ts';
 

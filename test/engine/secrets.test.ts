@@ -1,7 +1,7 @@
 /** Secrets: refused where they would be stored and shown, masked in everything that people read. */
 
 import { describe, expect, it } from 'vitest';
-import type { Logger } from '../../src/engine/ports/logger.ts';
+import type { Logger } from '../../src/engine/host/logger.port.ts';
 import { boom, code, echo, ok, scene, when } from './scene.ts';
 
 const SECRET = 'pl4nted+secret/with "odd" ümlauts & %';

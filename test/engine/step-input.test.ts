@@ -3,8 +3,8 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
-import type { Json } from '../../src/engine/base/json.ts';
-import { keyAt } from '../../src/engine/model/seed.ts';
+import type { Json } from '../../src/engine/base/json/json.ts';
+import { keyAt } from '../../src/engine/execution/seed.ts';
 import { createTestOrchestrator } from '../../src/entries/testing.ts';
 import { toDefinition } from './flow-definition.ts';
 import { some } from './flow-model.ts';

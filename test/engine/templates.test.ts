@@ -2,8 +2,8 @@
 
 import { describe, expect, it } from 'vitest';
 import { isOrchestratorError } from '../../src/index.ts';
-import type { JsonObject } from '../../src/engine/base/json.ts';
-import type { AnyOperation } from '../../src/engine/ports/operation.ts';
+import type { JsonObject } from '../../src/engine/base/json/json.ts';
+import type { AnyOperation } from '../../src/engine/operation/operation.port.ts';
 import { createTestOrchestrator, type TestOrchestratorOptions } from '../../src/entries/testing.ts';
 import * as z from 'zod/mini';
 

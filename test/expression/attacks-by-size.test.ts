@@ -1,10 +1,10 @@
 /** Attacks with expressions that are too long, too deep, too large or too slow. */
 
 import { describe, expect, it } from 'vitest';
-import { compileExpression } from '../../src/engine/expression/compile-expression.ts';
-import { compileText } from '../../src/engine/expression/compile-text.ts';
-import { MAX_BUILT_LENGTH } from '../../src/engine/expression/limits.ts';
-import type { Json } from '../../src/engine/base/json.ts';
+import { compileExpression } from '../../src/engine/expression/compile/compile-expression.ts';
+import { compileText } from '../../src/engine/expression/compile/compile-text.ts';
+import { MAX_BUILT_LENGTH } from '../../src/engine/expression/syntax/limits.ts';
+import type { Json } from '../../src/engine/base/json/json.ts';
 import { createEvaluation, evaluate, failure, options, optionsOf, refusal } from './expression-fixtures.ts';
 import { scaled } from '../slowdown.ts';
 

@@ -5,14 +5,14 @@ import {
   compileExpression,
   type NameResolver,
   type PathSegment,
-} from '../../src/engine/expression/compile-expression.ts';
-import { compileGuard } from '../../src/engine/expression/compile-guard.ts';
-import { compileText } from '../../src/engine/expression/compile-text.ts';
-import { compileValue } from '../../src/engine/expression/compile-value.ts';
+} from '../../src/engine/expression/compile/compile-expression.ts';
+import { compileGuard } from '../../src/engine/expression/compile/compile-guard.ts';
+import { compileText } from '../../src/engine/expression/compile/compile-text.ts';
+import { compileValue } from '../../src/engine/expression/compile/compile-value.ts';
 import type { Evaluation } from '../../src/engine/expression/evaluation.ts';
-import type { ExpressionSyntaxError } from '../../src/engine/expression/expression-syntax-error.ts';
+import type { ExpressionSyntaxError } from '../../src/engine/expression/syntax/expression-syntax-error.ts';
 import { builtinFunctions, isImpure } from '../../src/engine/expression/functions/builtin-functions.ts';
-import type { Json } from '../../src/engine/base/json.ts';
+import type { Json } from '../../src/engine/base/json/json.ts';
 import { createEvaluation, options } from './expression-fixtures.ts';
 
 describe('names', () => {

@@ -5,11 +5,11 @@ import {
   type CompileOptions,
   compileExpression,
   type NameResolver,
-} from '../../src/engine/expression/compile-expression.ts';
+} from '../../src/engine/expression/compile/compile-expression.ts';
 import type { Evaluation } from '../../src/engine/expression/evaluation.ts';
-import { ExpressionSyntaxError } from '../../src/engine/expression/expression-syntax-error.ts';
-import { DEFAULT_BUDGET } from '../../src/engine/expression/limits.ts';
-import type { Json } from '../../src/engine/base/json.ts';
+import { ExpressionSyntaxError } from '../../src/engine/expression/syntax/expression-syntax-error.ts';
+import { DEFAULT_BUDGET } from '../../src/engine/expression/syntax/limits.ts';
+import type { Json } from '../../src/engine/base/json/json.ts';
 import data from '../vectors/expressions-data.json' with { type: 'json' };
 
 export { data };

@@ -1,7 +1,7 @@
 /** The operations that run something, with every kind of flow that calls the storage in a different way. */
 
 import { code, echo, ensemble, flaky } from '../../src/conformance/engine-suite/steps.ts';
-import type { Execution } from '../../src/engine/model/execution.ts';
+import type { Execution } from '../../src/engine/execution/execution.ts';
 import { type Operation, only, plain, runs, slow, waits } from './operation.ts';
 
 const add = { setState: { count: '${state.count + 1}' } };

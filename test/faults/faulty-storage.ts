@@ -1,8 +1,8 @@
 /** A storage that fails at a chosen call, in a chosen way. */
 
-import type { History } from '../../src/conformance/engine-suite/history.ts';
-import type { CommitEntry } from '../../src/engine/model/stored-execution.ts';
-import type { Storage } from '../../src/engine/ports/storage.ts';
+import type { History } from '../../src/conformance/engine-suite/world/history.ts';
+import type { CommitEntry } from '../../src/engine/execution/stored-execution.ts';
+import type { Storage } from '../../src/engine/storage/storage.port.ts';
 
 export const MODES = [
   'throws before it is applied',

@@ -1,7 +1,7 @@
 /** One public operation, as the fault tests call it, and ensembles that several operations share. */
 
 import { code, echo, ensemble, flaky } from '../../src/conformance/engine-suite/steps.ts';
-import type { Execution } from '../../src/engine/model/execution.ts';
+import type { Execution } from '../../src/engine/execution/execution.ts';
 import type { Rig, RigOptions } from './rig.ts';
 
 export interface Operation {

@@ -1,7 +1,7 @@
 /** No outage of the storage ends an accepted execution, at whichever call the outage begins and however long it lasts. */
 
 import { describe, expect, it } from 'vitest';
-import type { Execution } from '../../src/engine/model/execution.ts';
+import type { Execution } from '../../src/engine/execution/execution.ts';
 import { OUTAGE_MODES, type Mode } from './faulty-storage.ts';
 import { FLOW_FORMS, type FlowForm } from './flow-forms.ts';
 import { allEnded, checkInvariants, LEASE_MS, makeRig, OUTAGE_PLACES, type Place } from './rig.ts';

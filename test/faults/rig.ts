@@ -6,12 +6,12 @@ import { embeddedEngine } from '../../src/adapters/embedded-engine/embedded-engi
 import type { EmbeddedEngineOptions } from '../../src/adapters/embedded-engine/engine-options.ts';
 import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
 import { sqliteStorage } from '../../src/adapters/storage/sqlite/sqlite-storage.ts';
-import { createHistory, type History } from '../../src/conformance/engine-suite/history.ts';
-import { labelOf, suiteScripts } from '../../src/conformance/engine-suite/scripts.ts';
+import { createHistory, type History } from '../../src/conformance/engine-suite/world/history.ts';
+import { labelOf, suiteScripts } from '../../src/conformance/engine-suite/world/scripts.ts';
 import { hostTurn, type ManualClock, manualClock } from '../../src/testing-kit/manual-clock.ts';
 import type { EnsembleSource } from '../../src/authoring/define.ts';
-import { isFinal } from '../../src/engine/model/execution.ts';
-import type { Storage } from '../../src/engine/ports/storage.ts';
+import { isFinal } from '../../src/engine/execution/execution.ts';
+import type { Storage } from '../../src/engine/storage/storage.port.ts';
 import type { Script } from '../../src/operations/code/code-operation.ts';
 import { createOrchestrator, type Orchestrator } from '../../src/orchestrator/create-orchestrator.ts';
 import { laterStorage } from '../storage/later-storage.ts';

@@ -7,7 +7,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { toNodeListener } from '../../src/adapters/hosts/node/to-node-listener.ts';
-import type { HttpHandler } from '../../src/engine/ports/host.ts';
+import type { HttpHandler } from '../../src/engine/host/host.port.ts';
 import { createApiHandler } from '../../src/http-handlers/create-api-handler.ts';
 import { type Ask, HOSTS, serve } from './hosts.ts';
 import { createService, post, type Service, readResponse } from './service.ts';

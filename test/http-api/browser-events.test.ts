@@ -2,7 +2,7 @@
 
 import { readFileSync } from 'node:fs';
 import { afterEach, expect, it, vi } from 'vitest';
-import { readEventStream } from '../../src/engine/base/read-event-stream.ts';
+import { readEventStream } from '../../src/engine/base/bytes/read-event-stream.ts';
 import { fencedBlocks } from '../docs/code-blocks.ts';
 import { createService, type Service } from './service.ts';
 

@@ -1,7 +1,7 @@
 /** Compares responses with the OpenAPI document: their status, and the form of their body. */
 
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
-import type { HttpHandler } from '../../src/engine/ports/host.ts';
+import type { HttpHandler } from '../../src/engine/host/host.port.ts';
 import { API_ROUTES } from '../../src/http-handlers/api/routes.ts';
 import { createOpenApi, headersOf } from '../../src/http-handlers/openapi/document.ts';
 

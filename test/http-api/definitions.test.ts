@@ -3,10 +3,10 @@
 import { describe, expect, it } from 'vitest';
 import { createApiHandler } from '../../src/http-handlers/create-api-handler.ts';
 import { createOrchestrator, type Orchestrator } from '../../src/orchestrator/create-orchestrator.ts';
-import type { OrchestratorOptions } from '../../src/orchestrator/options.ts';
+import type { OrchestratorOptions } from '../../src/orchestrator/options/options.ts';
 import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
-import type { Storage } from '../../src/engine/ports/storage.ts';
-import { callPart, createParts } from '../../src/engine/ports/storage-methods.ts';
+import type { Storage } from '../../src/engine/storage/storage.port.ts';
+import { callPart, createParts } from '../../src/engine/storage/storage-methods.port.ts';
 import { manualClock } from '../../src/entries/testing.ts';
 import { createService, post, readResponse } from './service.ts';
 

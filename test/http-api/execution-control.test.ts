@@ -3,7 +3,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { embeddedEngine } from '../../src/adapters/embedded-engine/embedded-engine.ts';
 import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
-import type { OrchestratorOptions } from '../../src/orchestrator/options.ts';
+import type { OrchestratorOptions } from '../../src/orchestrator/options/options.ts';
 import { type Ask, HOSTS } from './hosts.ts';
 import { createService, post, type Service, type JsonResponse, readResponse } from './service.ts';
 

@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { OrchestratorError } from '../../src/engine/base/errors.ts';
-import type { TokenScope } from '../../src/engine/model/token.ts';
+import type { TokenScope } from '../../src/engine/access/token.ts';
 import { HOSTS } from './hosts.ts';
 import { createService, post, readResponse } from './service.ts';
 

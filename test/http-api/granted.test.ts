@@ -1,7 +1,7 @@
 /** A response shows what the token's scopes grant: a caller that may only execute sees an execution's status, and none of its content. */
 
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { TokenScope } from '../../src/engine/model/token.ts';
+import type { TokenScope } from '../../src/engine/access/token.ts';
 import { type Ask, HOSTS } from './hosts.ts';
 import { createService, post, type Service, type JsonResponse, readResponse } from './service.ts';
 

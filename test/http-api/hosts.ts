@@ -4,7 +4,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach } from 'vitest';
 import { toNodeListener } from '../../src/adapters/hosts/node/to-node-listener.ts';
-import type { HttpHandler } from '../../src/engine/ports/host.ts';
+import type { HttpHandler } from '../../src/engine/host/host.port.ts';
 import { problemOf } from './check-response.ts';
 
 export type Ask = (path: string, init?: RequestInit) => Promise<Response>;

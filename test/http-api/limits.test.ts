@@ -1,13 +1,13 @@
 /** The limits of callers and addresses: what is counted, the headers of every response, quotas and usage. */
 
 import { describe, expect, it } from 'vitest';
-import { tokenKey } from '../../src/engine/model/request-log.ts';
+import { tokenKey } from '../../src/engine/access/request-log.ts';
 import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
-import type { Plan } from '../../src/engine/model/plan.ts';
-import type { TokenScope } from '../../src/engine/model/token.ts';
-import type { LimitStore } from '../../src/engine/ports/limit-store.ts';
+import type { Plan } from '../../src/engine/access/plan.ts';
+import type { TokenScope } from '../../src/engine/access/token.ts';
+import type { LimitStore } from '../../src/engine/access/limit-store.port.ts';
 import type { HandlerOptions } from '../../src/http-handlers/handler-options.ts';
-import type { OrchestratorOptions } from '../../src/orchestrator/options.ts';
+import type { OrchestratorOptions } from '../../src/orchestrator/options/options.ts';
 import { createService, post, readResponse } from './service.ts';
 
 const ECHO = {

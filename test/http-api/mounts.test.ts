@@ -7,7 +7,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { serve as serveHono } from '@hono/node-server';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { toNodeListener } from '../../src/adapters/hosts/node/to-node-listener.ts';
-import type { HttpHandler } from '../../src/engine/ports/host.ts';
+import type { HttpHandler } from '../../src/engine/host/host.port.ts';
 import type { Orchestrator } from '../../src/orchestrator/create-orchestrator.ts';
 import { type Ask, serve } from './hosts.ts';
 import { post, readResponse } from './service.ts';

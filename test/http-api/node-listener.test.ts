@@ -6,7 +6,7 @@ import express from 'express';
 import { describe, expect, it, vi } from 'vitest';
 import { IncomingRequest } from '../../src/adapters/hosts/node/from-incoming.ts';
 import { toNodeListener } from '../../src/adapters/hosts/node/to-node-listener.ts';
-import type { HostInfo, HttpHandler } from '../../src/engine/ports/host.ts';
+import type { HostInfo, HttpHandler } from '../../src/engine/host/host.port.ts';
 import { serve } from './hosts.ts';
 import { createService, post, readResponse } from './service.ts';
 

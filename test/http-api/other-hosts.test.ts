@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { toBunHandler } from '../../src/adapters/hosts/bun/to-bun-handler.ts';
 import { toDenoHandler } from '../../src/adapters/hosts/deno/to-deno-handler.ts';
 import { toWorker } from '../../src/adapters/hosts/workers/to-worker.ts';
-import type { HostInfo, HttpHandler } from '../../src/engine/ports/host.ts';
+import type { HostInfo, HttpHandler } from '../../src/engine/host/host.port.ts';
 import { createService, post, readResponse } from './service.ts';
 
 function recording(): { handler: HttpHandler; hosts: (HostInfo | undefined)[] } {

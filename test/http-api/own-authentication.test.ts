@@ -2,8 +2,8 @@
 
 import { describe, expect, it } from 'vitest';
 import { OrchestratorError } from '../../src/engine/base/errors.ts';
-import type { HostInfo } from '../../src/engine/ports/host.ts';
-import type { Authenticate } from '../../src/http-handlers/host-principal.ts';
+import type { HostInfo } from '../../src/engine/host/host.port.ts';
+import type { Authenticate } from '../../src/http-handlers/access/host-principal.ts';
 import { type Ask, HOSTS } from './hosts.ts';
 import { createService, post, readResponse, type Service } from './service.ts';
 

@@ -3,7 +3,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { ErrorCode } from '../../src/engine/base/errors.ts';
 import { OrchestratorError } from '../../src/engine/base/errors.ts';
-import { STATUS } from '../../src/http-handlers/status.ts';
+import { STATUS } from '../../src/http-handlers/reply/status.ts';
 import { type Ask, HOSTS } from './hosts.ts';
 import { createService, post, type Service, readResponse } from './service.ts';
 

@@ -1,8 +1,8 @@
 /** The routes: the scope that each needs, its response, and the response without the scope. */
 
 import { beforeEach, describe, expect, it } from 'vitest';
-import { createTokenValue } from '../../src/engine/access/token-value.ts';
-import { SCOPES, type TokenScope } from '../../src/engine/model/token.ts';
+import { createTokenValue } from '../../src/engine/access/rules/token-value.ts';
+import { SCOPES, type TokenScope } from '../../src/engine/access/token.ts';
 import { API_ROUTES } from '../../src/http-handlers/api/routes.ts';
 import { type Ask, HOSTS } from './hosts.ts';
 import { createService, post, type Service, readResponse } from './service.ts';

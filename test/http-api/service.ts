@@ -1,10 +1,10 @@
 /** The service under test: a few ensembles, one shared agent, a manual clock, tokens, and a handler. */
 
-import type { TokenScope } from '../../src/engine/model/token.ts';
-import type { HttpHandler } from '../../src/engine/ports/host.ts';
+import type { TokenScope } from '../../src/engine/access/token.ts';
+import type { HttpHandler } from '../../src/engine/host/host.port.ts';
 import { createApiHandler } from '../../src/http-handlers/create-api-handler.ts';
 import type { HandlerOptions } from '../../src/http-handlers/handler-options.ts';
-import type { OrchestratorOptions } from '../../src/orchestrator/options.ts';
+import type { OrchestratorOptions } from '../../src/orchestrator/options/options.ts';
 import { createOrchestrator, type Orchestrator } from '../../src/orchestrator/create-orchestrator.ts';
 import { type ManualClock, manualClock } from '../../src/entries/testing.ts';
 import { checked } from './check-response.ts';

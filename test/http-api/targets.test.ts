@@ -6,7 +6,7 @@ import express from 'express';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { readTarget } from '../../src/adapters/hosts/node/read-target.ts';
 import { toNodeListener } from '../../src/adapters/hosts/node/to-node-listener.ts';
-import type { HttpHandler } from '../../src/engine/ports/host.ts';
+import type { HttpHandler } from '../../src/engine/host/host.port.ts';
 import { serve } from './hosts.ts';
 import { createService, type Service } from './service.ts';
 

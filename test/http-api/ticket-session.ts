@@ -1,6 +1,6 @@
 /** A service with a running execution and a token that may read it, for the tests of tickets. */
 
-import type { Storage } from '../../src/engine/ports/storage.ts';
+import type { Storage } from '../../src/engine/storage/storage.port.ts';
 import type { HandlerOptions } from '../../src/http-handlers/handler-options.ts';
 import type { Ask, Host } from './hosts.ts';
 import { createService, type JsonResponse, readResponse, type Service } from './service.ts';

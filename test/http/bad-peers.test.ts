@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { fetchHttp } from '../../src/adapters/http/fetch-http.ts';
 import { nodeHttp } from '../../src/adapters/http/node-http.ts';
 import { isOrchestratorError } from '../../src/engine/base/errors.ts';
-import type { HttpClient, HttpRequest } from '../../src/engine/ports/http.ts';
+import type { HttpClient, HttpRequest } from '../../src/engine/host/http.port.ts';
 import { type BadPeer, startBadPeer } from './bad-peer.ts';
 import { scaled } from '../slowdown.ts';
 

@@ -2,7 +2,7 @@
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { postgresStorage } from '../../src/adapters/storage/postgres/postgres-storage.ts';
-import type { Plan } from '../../src/engine/model/plan.ts';
+import type { Plan } from '../../src/engine/access/plan.ts';
 import { createOrchestrator } from '../../src/orchestrator/create-orchestrator.ts';
 import { buildChildren, startChild } from '../storage/postgres-children.ts';
 import { createDatabase, findServer, type TestDatabase, until } from '../storage/postgres-server.ts';

@@ -3,7 +3,7 @@
 import type { AddressInfo, Socket } from 'node:net';
 import PostalMime, { type Address, decodeWords } from 'postal-mime';
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server';
-import type { MailAddress, MailMessage, SendOptions } from '../../src/engine/ports/mail.ts';
+import type { MailAddress, MailMessage, SendOptions } from '../../src/engine/operation/mail.port.ts';
 import { fetchHttp } from '../../src/index.ts';
 
 export interface SmtpPeer {

@@ -4,7 +4,7 @@ import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { addressParser } from 'postal-mime';
 import { afterEach, describe, expect, it } from 'vitest';
-import type { MailAddress } from '../../src/engine/ports/mail.ts';
+import type { MailAddress } from '../../src/engine/operation/mail.port.ts';
 import { thirdpartyMail } from '../../src/index.ts';
 import { mailSuite, type ReceivedMail } from '../../src/entries/conformance.ts';
 import { failureOf, mailOf, sendOptions } from './smtp-peer.ts';

@@ -3,7 +3,7 @@
 import type { ServerResponse } from 'node:http';
 import { type EventStore, inputRequired } from '@modelcontextprotocol/server';
 import { describe, expect, it } from 'vitest';
-import type { HttpClient } from '../../src/engine/ports/http.ts';
+import type { HttpClient } from '../../src/engine/host/http.port.ts';
 import { callOf, connect, LOCAL, serve } from './access.ts';
 import type { ServeOptions } from './mcp-servers.ts';
 

@@ -1,8 +1,8 @@
 /** `api`: forms, multipart forms and binary bodies. */
 
 import { describe, expect, it } from 'vitest';
-import type { JsonObject } from '../../src/engine/base/json.ts';
-import type { HttpRequest } from '../../src/engine/ports/http.ts';
+import type { JsonObject } from '../../src/engine/base/json/json.ts';
+import type { HttpRequest } from '../../src/engine/host/http.port.ts';
 import { apiOperation } from '../../src/operations/api/api-operation.ts';
 import type { ApiConfig } from '../../src/operations/api/config.ts';
 import { createTestOrchestrator, stubHttp } from '../../src/entries/testing.ts';

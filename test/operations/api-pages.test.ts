@@ -1,7 +1,7 @@
 /** `api` with `paginate`: the pages of a list. */
 
 import { describe, expect, it } from 'vitest';
-import type { Json, JsonObject } from '../../src/engine/base/json.ts';
+import type { Json, JsonObject } from '../../src/engine/base/json/json.ts';
 import { apiOperation } from '../../src/operations/api/api-operation.ts';
 import type { ApiConfig } from '../../src/operations/api/config.ts';
 import { type PagedOutput, nextLink } from '../../src/operations/api/paginate.ts';

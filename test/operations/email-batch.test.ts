@@ -1,7 +1,7 @@
 /** A batch of the `email` operation: each recipient has a result of its own, which survives crashes and retries. */
 
 import { describe, expect, it, test } from 'vitest';
-import { copyJson } from '../../src/engine/base/json.ts';
+import { copyJson } from '../../src/engine/base/json/json.ts';
 import {
   type BatchOutput,
   type Json,

@@ -9,7 +9,7 @@ import {
   readAddress,
   readFilename,
   readPlainAddress,
-} from '../../src/engine/model/mail-fields.ts';
+} from '../../src/engine/operation/mail-fields.ts';
 
 const cc = (code: number) => String.fromCodePoint(code);
 const LINE_BREAKS = ['\r', '\n', '\r\n', '\0', '\u2028', '\u2029', '\u0085', '\t'];

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { createOrchestrator } from '../../src/index.ts';
 import { memoryObjects } from '../../src/adapters/storage/memory/data.ts';
-import type { ObjectStore } from '../../src/engine/ports/data.ts';
+import type { ObjectStore } from '../../src/engine/storage/data.port.ts';
 import { sqliteDatabase } from '../../src/entries/sqlite.ts';
 
 const [folder = '', rows = ''] = process.argv.slice(2);

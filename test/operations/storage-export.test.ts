@@ -3,8 +3,8 @@
 import { parse } from 'csv-parse/sync';
 import { describe, expect, it } from 'vitest';
 import { memoryObjects } from '../../src/adapters/storage/memory/data.ts';
-import type { JsonObject } from '../../src/engine/base/json.ts';
-import type { ObjectStore } from '../../src/engine/ports/data.ts';
+import type { JsonObject } from '../../src/engine/base/json/json.ts';
+import type { ObjectStore } from '../../src/engine/storage/data.port.ts';
 import { sqliteDatabase } from '../../src/entries/sqlite.ts';
 import { runConfigs } from './storage-run.ts';
 

@@ -1,6 +1,6 @@
 /** Runs configs of `storage` agents, for tests. */
 
-import type { JsonObject } from '../../src/engine/base/json.ts';
+import type { JsonObject } from '../../src/engine/base/json/json.ts';
 import type { Binding } from '../../src/operations/storage/storage-operation.ts';
 import { sqliteDatabase } from '../../src/entries/sqlite.ts';
 import { createTestOrchestrator } from '../../src/entries/testing.ts';

@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { isOrchestratorError } from '../../src/engine/base/errors.ts';
-import type { JsonObject } from '../../src/engine/base/json.ts';
+import type { JsonObject } from '../../src/engine/base/json/json.ts';
 import { sqliteDatabase } from '../../src/entries/sqlite.ts';
 import { createTestOrchestrator } from '../../src/entries/testing.ts';
 import { execute, query, runConfigs, TABLE } from './storage-run.ts';

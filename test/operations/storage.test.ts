@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { memoryKv, memoryObjects } from '../../src/adapters/storage/memory/data.ts';
 import { isOrchestratorError, OrchestratorError } from '../../src/engine/base/errors.ts';
-import type { JsonObject } from '../../src/engine/base/json.ts';
-import type { Logger } from '../../src/engine/ports/logger.ts';
+import type { JsonObject } from '../../src/engine/base/json/json.ts';
+import type { Logger } from '../../src/engine/host/logger.port.ts';
 import type { Binding } from '../../src/operations/storage/storage-operation.ts';
 import { sqliteDatabase } from '../../src/entries/sqlite.ts';
 import { createTestOrchestrator } from '../../src/entries/testing.ts';

@@ -2,7 +2,7 @@
 
 import { afterEach, beforeEach, describe, expect, it, test } from 'vitest';
 import { toolServers } from '../../src/adapters/tool-servers/tool-servers.ts';
-import type { ToolServers } from '../../src/engine/ports/tool-server.ts';
+import type { ToolServers } from '../../src/engine/operation/tool-server.port.ts';
 import { createTestOrchestrator, manualClock } from '../../src/entries/testing.ts';
 import { type Answer, type LocalServer, localHttp, reply, startServer } from './tool-server.ts';
 

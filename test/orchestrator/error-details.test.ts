@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { OrchestratorError } from '../../src/engine/base/errors.ts';
-import type { ExecutionError } from '../../src/engine/model/execution.ts';
+import type { ExecutionError } from '../../src/engine/execution/execution.ts';
 import type { Script } from '../../src/operations/code/code-operation.ts';
 import { manualClock } from '../../src/entries/testing.ts';
 import { createOrchestrator } from '../../src/orchestrator/create-orchestrator.ts';

@@ -1,7 +1,7 @@
 /** What every event says about its execution, and the listener of all events. */
 
 import { describe, expect, it } from 'vitest';
-import { EVENT_KINDS, type OrchestratorEvent } from '../../src/engine/model/event.ts';
+import { EVENT_KINDS, type OrchestratorEvent } from '../../src/engine/events/event.ts';
 import { boom, code, ok, scene, turns, when } from '../engine/scene.ts';
 
 const child = { name: 'child', flow: [ok('inner')] };

@@ -1,7 +1,7 @@
 /** Events: their kinds, their order and their data. And listeners that misbehave. */
 
 import { describe, expect, it } from 'vitest';
-import type { EventKind, OrchestratorEvent } from '../../src/engine/model/event.ts';
+import type { EventKind, OrchestratorEvent } from '../../src/engine/events/event.ts';
 import { boom, code, deferred, echo, ok, type Scene, scene, turns, when } from '../engine/scene.ts';
 
 const KINDS: readonly EventKind[] = [

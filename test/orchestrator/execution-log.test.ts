@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { embeddedEngine } from '../../src/adapters/embedded-engine/embedded-engine.ts';
 import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
 import { OrchestratorError } from '../../src/engine/base/errors.ts';
-import type { Logger } from '../../src/engine/ports/logger.ts';
+import type { Logger } from '../../src/engine/host/logger.port.ts';
 import { createOrchestrator } from '../../src/orchestrator/create-orchestrator.ts';
 import { manualClock } from '../../src/entries/testing.ts';
 import { boom, code, ok, scene, turns } from '../engine/scene.ts';

@@ -5,8 +5,8 @@ import { describe, expect, it } from 'vitest';
 import * as z from 'zod';
 import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
 import { OrchestratorError } from '../../src/engine/base/errors.ts';
-import type { CommitEntry } from '../../src/engine/model/stored-execution.ts';
-import type { Storage } from '../../src/engine/ports/storage.ts';
+import type { CommitEntry } from '../../src/engine/execution/stored-execution.ts';
+import type { Storage } from '../../src/engine/storage/storage.port.ts';
 import { createOrchestrator } from '../../src/orchestrator/create-orchestrator.ts';
 import { boom, code, echo, ok, scene, turns, when } from '../engine/scene.ts';
 

@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import type { EnsembleDraft } from '../../src/authoring/draft.ts';
-import type { Storage } from '../../src/engine/ports/storage.ts';
+import type { Storage } from '../../src/engine/storage/storage.port.ts';
 import { createOrchestrator, memoryStorage } from '../../src/index.ts';
 import { manualClock } from '../../src/entries/testing.ts';
 import { hostTurn } from '../../src/testing-kit/manual-clock.ts';

@@ -6,8 +6,8 @@ import { createWorker } from '../../src/adapters/embedded-engine/worker.ts';
 import { createStorageRetry } from '../../src/engine/running/storage-retry.ts';
 import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
 import { hostTurn, manualClock } from '../../src/testing-kit/manual-clock.ts';
-import { JournalLostError } from '../../src/engine/ports/journal.ts';
-import type { Storage } from '../../src/engine/ports/storage.ts';
+import { JournalLostError } from '../../src/engine/execution/journal.port.ts';
+import type { Storage } from '../../src/engine/storage/storage.port.ts';
 
 const LEASE_MS = 300;
 const RENEW_MS = 100;

@@ -1,7 +1,7 @@
 /** Engines and storages that decide where an execution is kept: by its id, and by where its records are read. */
 
 import { describe, expect, it } from 'vitest';
-import type { ExecutionEngine } from '../../src/engine/ports/execution-engine.ts';
+import type { ExecutionEngine } from '../../src/engine/execution/execution-engine.port.ts';
 import { createOrchestrator, embeddedEngine, memoryStorage } from '../../src/index.ts';
 import { changeStorage } from '../../src/testing-kit/processes/change-storage.ts';
 

@@ -6,8 +6,8 @@ import { embeddedEngine } from '../../src/adapters/embedded-engine/embedded-engi
 import type { EmbeddedEngineOptions } from '../../src/adapters/embedded-engine/engine-options.ts';
 import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
 import { hostTurn, manualClock } from '../../src/testing-kit/manual-clock.ts';
-import type { MaybePromise } from '../../src/engine/ports/operation.ts';
-import type { Reclaimed, Storage } from '../../src/engine/ports/storage.ts';
+import type { MaybePromise } from '../../src/engine/operation/operation.port.ts';
+import type { Reclaimed, Storage } from '../../src/engine/storage/storage.port.ts';
 import { createOrchestrator } from '../../src/orchestrator/create-orchestrator.ts';
 
 const SWEEP_MS = 500;

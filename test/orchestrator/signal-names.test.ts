@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
-import type { Storage } from '../../src/engine/ports/storage.ts';
+import type { Storage } from '../../src/engine/storage/storage.port.ts';
 import { createTestOrchestrator } from '../../src/entries/testing.ts';
 import { createService, post, readResponse } from '../http-api/service.ts';
 

@@ -3,7 +3,7 @@
 import { describe, expect, it } from 'vitest';
 import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
 import { OrchestratorError } from '../../src/engine/base/errors.ts';
-import { callPart, createParts } from '../../src/engine/ports/storage-methods.ts';
+import { callPart, createParts } from '../../src/engine/storage/storage-methods.port.ts';
 import { createHandler, createOrchestrator, signPayload } from '../../src/index.ts';
 import { manualClock } from '../../src/testing-kit/manual-clock.ts';
 

@@ -1,7 +1,7 @@
 /** Thirty virtual days with schedules, sleeps, approvals and child executions. */
 
 import { describe, expect, it } from 'vitest';
-import type { Execution } from '../../src/engine/model/execution.ts';
+import type { Execution } from '../../src/engine/execution/execution.ts';
 import { createTestOrchestrator } from '../../src/entries/testing.ts';
 import { allExecutions, DAY, HOUR } from './schedule-world.ts';
 

@@ -1,12 +1,12 @@
 /** Schedules that several processes serve on one storage, and storages that fail: each tick starts once, and none is lost. */
 
-import { callPart, createParts } from '../../src/engine/ports/storage-methods.ts';
+import { callPart, createParts } from '../../src/engine/storage/storage-methods.port.ts';
 import { changeStorage } from '../../src/testing-kit/processes/change-storage.ts';
 import { PGlite } from '@electric-sql/pglite';
 import { describe, expect, it } from 'vitest';
 import { postgresStorage } from '../../src/adapters/storage/postgres/postgres-storage.ts';
 import { sqliteStorage } from '../../src/adapters/storage/sqlite/sqlite-storage.ts';
-import type { Storage } from '../../src/engine/ports/storage.ts';
+import type { Storage } from '../../src/engine/storage/storage.port.ts';
 import { memoryStorage } from '../../src/index.ts';
 import { laterStorage } from '../storage/later-storage.ts';
 import { newFile } from '../storage/sqlite-files.ts';

@@ -1,11 +1,11 @@
 /** The shared parts of the tests of schedules: one or several processes on one storage and one clock. */
 
 import { hostTurn, type ManualClock, manualClock } from '../../src/testing-kit/manual-clock.ts';
-import type { ScheduleTrigger } from '../../src/engine/model/ensemble.ts';
-import type { Execution } from '../../src/engine/model/execution.ts';
-import type { Storage } from '../../src/engine/ports/storage.ts';
+import type { ScheduleTrigger } from '../../src/engine/ensemble/ensemble.ts';
+import type { Execution } from '../../src/engine/execution/execution.ts';
+import type { Storage } from '../../src/engine/storage/storage.port.ts';
 import { memoryStorage, type Orchestrator } from '../../src/index.ts';
-import type { OrchestratorOptions } from '../../src/orchestrator/options.ts';
+import type { OrchestratorOptions } from '../../src/orchestrator/options/options.ts';
 import { createOrchestrator } from '../../src/orchestrator/create-orchestrator.ts';
 
 export const MINUTE = 60_000;

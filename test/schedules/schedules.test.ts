@@ -1,7 +1,7 @@
 /** `schedule` triggers on a manual clock: when executions start, and what happens to ticks that are missed or overlap. */
 
 import { describe, expect, it } from 'vitest';
-import type { Clock } from '../../src/engine/ports/clock.ts';
+import type { Clock } from '../../src/engine/host/clock.port.ts';
 import { createOrchestrator, memoryStorage } from '../../src/index.ts';
 import { createTestOrchestrator } from '../../src/entries/testing.ts';
 import { allExecutions, createWorld, DAY, HOUR, MINUTE, settle, T0, ticksOf } from './schedule-world.ts';

@@ -2,7 +2,7 @@
 
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { createTicks } from '../../src/engine/base/cron.ts';
+import { createTicks } from '../../src/engine/base/time/cron.ts';
 
 interface Vector {
   readonly why: string;

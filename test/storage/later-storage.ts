@@ -1,7 +1,7 @@
 /** A storage that answers later, after a turn of the event loop, as a database does. */
 
-import type { Storage } from '../../src/engine/ports/storage.ts';
-import { callPart, createParts } from '../../src/engine/ports/storage-methods.ts';
+import type { Storage } from '../../src/engine/storage/storage.port.ts';
+import { callPart, createParts } from '../../src/engine/storage/storage-methods.port.ts';
 
 /** @param inner - does the work */
 export function laterStorage(inner: Storage): Storage {

@@ -4,7 +4,7 @@ import { createDueQueue } from '../../src/adapters/storage/memory/due-queue.ts';
 import { changeStorage } from '../../src/testing-kit/processes/change-storage.ts';
 import { describe, expect, it } from 'vitest';
 import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
-import type { Storage } from '../../src/engine/ports/storage.ts';
+import type { Storage } from '../../src/engine/storage/storage.port.ts';
 import { createTestOrchestrator } from '../../src/entries/testing.ts';
 import {
   accept,

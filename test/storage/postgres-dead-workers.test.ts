@@ -1,6 +1,6 @@
 /** Postgres and workers that are dead or seem to be: when they are considered dead, and which calls do not wait for them. */
 
-import type { WorkerStore } from '../../src/engine/ports/storage.ts';
+import type { WorkerStore } from '../../src/engine/storage/storage.port.ts';
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -12,7 +12,7 @@ import { readPostgresOptions } from '../../src/adapters/storage/postgres/options
 import { postgresStorage } from '../../src/adapters/storage/postgres/postgres-storage.ts';
 import { type Processes, readProcesses } from '../../src/adapters/storage/postgres/tables/this-process.ts';
 import { workersTable } from '../../src/adapters/storage/postgres/tables/workers-table.ts';
-import type { Storage } from '../../src/engine/ports/storage.ts';
+import type { Storage } from '../../src/engine/storage/storage.port.ts';
 import {
   accept,
   enqueue,

@@ -9,7 +9,7 @@ import { tableNames } from '../../src/adapters/storage/postgres/tables/names.ts'
 import { readPostgresOptions } from '../../src/adapters/storage/postgres/options.ts';
 import { postgresStorage } from '../../src/adapters/storage/postgres/postgres-storage.ts';
 import { createSessions } from '../../src/adapters/storage/postgres/tables/sessions.ts';
-import type { Storage } from '../../src/engine/ports/storage.ts';
+import type { Storage } from '../../src/engine/storage/storage.port.ts';
 import {
   accept,
   claim,

@@ -3,17 +3,17 @@
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { chargesTable } from '../../src/adapters/storage/postgres/tables/charges-table.ts';
-import { createClaiming } from '../../src/adapters/storage/postgres/tables/claim.ts';
-import { createCommit } from '../../src/adapters/storage/postgres/tables/commit.ts';
+import { createClaiming } from '../../src/adapters/storage/postgres/executions/claim.ts';
+import { createCommit } from '../../src/adapters/storage/postgres/executions/commit.ts';
 import type { SqlClient, SqlParam, Statement } from '../../src/adapters/storage/postgres/drivers/driver.ts';
-import { createEnding } from '../../src/adapters/storage/postgres/tables/ending.ts';
-import { executionsTable } from '../../src/adapters/storage/postgres/tables/executions-table.ts';
+import { createEnding } from '../../src/adapters/storage/postgres/executions/ending.ts';
+import { executionsTable } from '../../src/adapters/storage/postgres/executions/executions-table.ts';
 import { openClient } from '../../src/adapters/storage/postgres/drivers/load-driver.ts';
 import { migrate } from '../../src/adapters/storage/postgres/tables/migrations.ts';
 import { tableNames } from '../../src/adapters/storage/postgres/tables/names.ts';
 import { readPostgresOptions } from '../../src/adapters/storage/postgres/options.ts';
-import { signalsTable } from '../../src/adapters/storage/postgres/tables/signals-table.ts';
-import type { CommitEntry } from '../../src/engine/model/stored-execution.ts';
+import { signalsTable } from '../../src/adapters/storage/postgres/executions/signals-table.ts';
+import type { CommitEntry } from '../../src/engine/execution/stored-execution.ts';
 import {
   change,
   end,

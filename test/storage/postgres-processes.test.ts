@@ -2,7 +2,7 @@
 
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { postgresStorage } from '../../src/adapters/storage/postgres/postgres-storage.ts';
-import type { Storage } from '../../src/engine/ports/storage.ts';
+import type { Storage } from '../../src/engine/storage/storage.port.ts';
 import {
   accept,
   claim,

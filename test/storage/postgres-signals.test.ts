@@ -2,7 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { postgresStorage } from '../../src/adapters/storage/postgres/postgres-storage.ts';
-import type { ClaimedExecution } from '../../src/engine/model/stored-execution.ts';
+import type { ClaimedExecution } from '../../src/engine/execution/stored-execution.ts';
 import {
   accept,
   claim,

@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { toTextColumn } from '../../src/adapters/storage/postgres/tables/columns.ts';
-import { needsTransaction, planWrites } from '../../src/adapters/storage/postgres/tables/plan-writes.ts';
+import { needsTransaction, planWrites } from '../../src/adapters/storage/postgres/executions/plan-writes.ts';
 import { statement, toArray } from '../../src/adapters/storage/postgres/drivers/driver.ts';
 import { readText } from '../../src/adapters/storage/sql/columns.ts';
 import {
@@ -14,7 +14,7 @@ import {
   starting,
   step,
 } from '../../src/conformance/storage-suite/context.ts';
-import type { CommitEntry } from '../../src/engine/model/stored-execution.ts';
+import type { CommitEntry } from '../../src/engine/execution/stored-execution.ts';
 
 const places = (batch: readonly CommitEntry[]) => planWrites(batch).map((write) => write.places);
 const wait = { status: 'waiting', dueAt: 1 } as const;

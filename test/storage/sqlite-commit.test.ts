@@ -6,8 +6,8 @@ import type { SqlDriver } from '../../src/adapters/storage/sqlite/drivers/driver
 import { loadDriver } from '../../src/adapters/storage/sqlite/drivers/load-driver.ts';
 import { openTables } from '../../src/adapters/storage/sqlite/tables/open-tables.ts';
 import { sqliteStorage } from '../../src/adapters/storage/sqlite/sqlite-storage.ts';
-import type { CommitEntry } from '../../src/engine/model/stored-execution.ts';
-import type { Storage } from '../../src/engine/ports/storage.ts';
+import type { CommitEntry } from '../../src/engine/execution/stored-execution.ts';
+import type { Storage } from '../../src/engine/storage/storage.port.ts';
 import {
   accept,
   change,

@@ -4,7 +4,7 @@ import { copyFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { toStorageError } from '../../src/adapters/storage/sqlite/drivers/failure.ts';
 import { sqliteStorage } from '../../src/adapters/storage/sqlite/sqlite-storage.ts';
-import type { Storage } from '../../src/engine/ports/storage.ts';
+import type { Storage } from '../../src/engine/storage/storage.port.ts';
 import {
   accept,
   change,

@@ -1,15 +1,15 @@
 /** SQLite under faults: damaged rows, a locked file, a full disk, several processes and apps on one file, unusual text. */
 
 import { describe, expect, it } from 'vitest';
-import { outputsOf } from '../../src/engine/model/execution-record.ts';
+import { outputsOf } from '../../src/engine/execution/execution-record.ts';
 import type { SqlDriver } from '../../src/adapters/storage/sqlite/drivers/driver.ts';
 import { toStorageError } from '../../src/adapters/storage/sqlite/drivers/failure.ts';
 import { loadDriver } from '../../src/adapters/storage/sqlite/drivers/load-driver.ts';
 import { openTables } from '../../src/adapters/storage/sqlite/tables/open-tables.ts';
 import { sqliteStorage } from '../../src/adapters/storage/sqlite/sqlite-storage.ts';
-import type { CommitEntry, StepRecord } from '../../src/engine/model/stored-execution.ts';
-import type { Execution } from '../../src/engine/model/execution.ts';
-import type { Storage } from '../../src/engine/ports/storage.ts';
+import type { CommitEntry, StepRecord } from '../../src/engine/execution/stored-execution.ts';
+import type { Execution } from '../../src/engine/execution/execution.ts';
+import type { Storage } from '../../src/engine/storage/storage.port.ts';
 import {
   accept,
   change,

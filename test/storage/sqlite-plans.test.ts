@@ -5,7 +5,7 @@ import type { SqlConnection, SqlDriver } from '../../src/adapters/storage/sqlite
 import { loadDriver } from '../../src/adapters/storage/sqlite/drivers/load-driver.ts';
 import { openTables } from '../../src/adapters/storage/sqlite/tables/open-tables.ts';
 import { sqliteStorage } from '../../src/adapters/storage/sqlite/sqlite-storage.ts';
-import type { ExecutionQuery, Storage } from '../../src/engine/ports/storage.ts';
+import type { ExecutionQuery, Storage } from '../../src/engine/storage/storage.port.ts';
 import {
   accept,
   claim,

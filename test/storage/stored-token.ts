@@ -1,6 +1,6 @@
 /** A token as a storage keeps it. */
 
-import type { StoredToken } from '../../src/engine/model/token.ts';
+import type { StoredToken } from '../../src/engine/access/token.ts';
 
 export const TOKEN: StoredToken = {
   id: 'tok_1',

@@ -1,6 +1,6 @@
 /** A storage that counts the calls of its methods. */
 
-import type { Storage } from '../../src/engine/ports/storage.ts';
+import type { Storage } from '../../src/engine/storage/storage.port.ts';
 
 export interface WatchedStorage {
   readonly storage: Storage;

@@ -1,8 +1,8 @@
 /** The storage suite refuses a storage that loses or damages anything when it is opened again. */
 
 import { describe, expect, it } from 'vitest';
-import type { CommitEntry, NewExecution, Release, StepRecord } from '../../src/engine/model/stored-execution.ts';
-import type { Storage } from '../../src/engine/ports/storage.ts';
+import type { CommitEntry, NewExecution, Release, StepRecord } from '../../src/engine/execution/stored-execution.ts';
+import type { Storage } from '../../src/engine/storage/storage.port.ts';
 import type { StorageChanges } from '../../src/testing-kit/processes/change-storage.ts';
 import { storageSuite } from '../../src/entries/conformance.ts';
 import { type Fault, replayedStorage } from './replayed-storage.ts';

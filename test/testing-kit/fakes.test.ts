@@ -1,7 +1,7 @@
 /** The stubs of the testing kit: `stubHttp`, `fakeModel`, `stubPdf` and seeded stores. */
 
 import { describe, expect, it } from 'vitest';
-import type { HttpRequest } from '../../src/engine/ports/http.ts';
+import type { HttpRequest } from '../../src/engine/host/http.port.ts';
 import {
   createTestOrchestrator,
   type FakeAnswer,

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
 import { postgresStorage } from '../../src/adapters/storage/postgres/postgres-storage.ts';
 import { sqliteStorage } from '../../src/adapters/storage/sqlite/sqlite-storage.ts';
-import type { Storage } from '../../src/engine/ports/storage.ts';
+import type { Storage } from '../../src/engine/storage/storage.port.ts';
 import { createTestOrchestrator, manualClock, stubHttp } from '../../src/entries/testing.ts';
 import { createDatabase, findServer } from '../storage/postgres-server.ts';
 import { newFile } from '../storage/sqlite-files.ts';

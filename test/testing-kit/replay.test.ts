@@ -1,8 +1,8 @@
 /** `replay`: where a recorded execution and today's definition part, in words. */
 
 import { describe, expect, it } from 'vitest';
-import type { ExecutionHistory } from '../../src/engine/model/execution-history.ts';
-import type { Storage } from '../../src/engine/ports/storage.ts';
+import type { ExecutionHistory } from '../../src/engine/execution/execution-history.ts';
+import type { Storage } from '../../src/engine/storage/storage.port.ts';
 import { createTestOrchestrator, replay } from '../../src/entries/testing.ts';
 import { boom, code, echo, ok, scene, when } from '../engine/scene.ts';
 

@@ -1,9 +1,9 @@
 /** A storage that can be opened again, and a fault that shows when it is: the next handle repeats the calls of the earlier ones. */
 
 import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
-import type { MaybePromise } from '../../src/engine/ports/operation.ts';
-import type { Storage } from '../../src/engine/ports/storage.ts';
-import { callPart, createParts } from '../../src/engine/ports/storage-methods.ts';
+import type { MaybePromise } from '../../src/engine/operation/operation.port.ts';
+import type { Storage } from '../../src/engine/storage/storage.port.ts';
+import { callPart, createParts } from '../../src/engine/storage/storage-methods.port.ts';
 import { changeStorage, type StorageChanges } from '../../src/testing-kit/processes/change-storage.ts';
 
 /** A call of a method, such as `kv.put`, or of `commit`. */

@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
-import type { Storage } from '../../src/engine/ports/storage.ts';
+import type { Storage } from '../../src/engine/storage/storage.port.ts';
 import { createTestOrchestrator, manualClock, stubHttp } from '../../src/entries/testing.ts';
 import { boom, code, deferred, ok, scene, turns } from '../engine/scene.ts';
 import { laterStorage } from '../storage/later-storage.ts';

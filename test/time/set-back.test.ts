@@ -3,9 +3,9 @@
 import { describe, expect, it } from 'vitest';
 import { embeddedEngine } from '../../src/adapters/embedded-engine/embedded-engine.ts';
 import { sqliteStorage } from '../../src/adapters/storage/sqlite/sqlite-storage.ts';
-import type { Storage } from '../../src/engine/ports/storage.ts';
+import type { Storage } from '../../src/engine/storage/storage.port.ts';
 import { createOrchestrator } from '../../src/orchestrator/create-orchestrator.ts';
-import { steadyClock } from '../../src/orchestrator/steady-clock.ts';
+import { steadyClock } from '../../src/orchestrator/timed/steady-clock.ts';
 import { code, echo } from '../../src/conformance/engine-suite/steps.ts';
 import { hostTurn, manualClock, type ManualClock } from '../../src/testing-kit/manual-clock.ts';
 import { stubHttp } from '../../src/testing-kit/stub-http.ts';

@@ -6,9 +6,9 @@ import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.
 import { hostTurn, type ManualClock, manualClock } from '../../src/testing-kit/manual-clock.ts';
 import type { EnsembleSource } from '../../src/authoring/define.ts';
 import { OrchestratorError } from '../../src/engine/base/errors.ts';
-import { type Execution, isFinal } from '../../src/engine/model/execution.ts';
-import type { Clock } from '../../src/engine/ports/clock.ts';
-import type { Storage } from '../../src/engine/ports/storage.ts';
+import { type Execution, isFinal } from '../../src/engine/execution/execution.ts';
+import type { Clock } from '../../src/engine/host/clock.port.ts';
+import type { Storage } from '../../src/engine/storage/storage.port.ts';
 import type { Script } from '../../src/operations/code/code-operation.ts';
 import { createOrchestrator, type Orchestrator } from '../../src/orchestrator/create-orchestrator.ts';
 import { laterStorage } from '../storage/later-storage.ts';

@@ -3,7 +3,7 @@
 import { exportJWK, generateKeyPair, type JWTPayload, SignJWT } from 'jose';
 import { describe, expect, it } from 'vitest';
 import { OrchestratorError } from '../../src/engine/base/errors.ts';
-import type { HttpClient } from '../../src/engine/ports/http.ts';
+import type { HttpClient } from '../../src/engine/host/http.port.ts';
 import { echo, openWebhooks } from './world.ts';
 
 const ISSUER = 'https://login.example/tenant/';

@@ -10,7 +10,7 @@ import Stripe from 'stripe';
 import { Webhook as SvixWebhook } from 'svix';
 import twilio from 'twilio';
 import { describe, expect, it } from 'vitest';
-import type { SignatureScheme, WebhookAccess } from '../../src/engine/model/webhook.ts';
+import type { SignatureScheme, WebhookAccess } from '../../src/engine/webhook/webhook.ts';
 import { signAsSender } from '../../src/engine/signing/sign-as-sender.ts';
 import { signPayload, verifySignature } from '../../src/engine/signing/sign-payload.ts';
 import { signRequest } from '../../src/engine/signing/sign-request.ts';

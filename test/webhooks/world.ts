@@ -4,7 +4,7 @@ import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.
 import type { HandlerOptions } from '../../src/http-handlers/handler-options.ts';
 import { createHandler } from '../../src/http-handlers/create-handler.ts';
 import { createOrchestrator } from '../../src/orchestrator/create-orchestrator.ts';
-import type { OrchestratorOptions } from '../../src/orchestrator/options.ts';
+import type { OrchestratorOptions } from '../../src/orchestrator/options/options.ts';
 import { manualClock } from '../../src/entries/testing.ts';
 
 /** An ensemble that returns what it was given. */

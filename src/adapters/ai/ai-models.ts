@@ -2,8 +2,8 @@
 
 import { OrchestratorError } from '../../engine/base/errors.ts';
 import { checkedLater, type OptionChecks, readOptions } from '../../engine/base/read-options.ts';
-import { underDeadline } from '../../engine/base/under-deadline.ts';
-import type { ModelAnswer, ModelPrices, ModelProvider, ModelRequest } from '../../engine/ports/model.ts';
+import { underDeadline } from '../../engine/base/time/under-deadline.ts';
+import type { ModelAnswer, ModelPrices, ModelProvider, ModelRequest } from '../../engine/operation/model.port.ts';
 import type { AiLanguageModel, AiProvider, AiProviderOptions, GenerateResult, StreamPart } from './ai-sdk-types.ts';
 import { readStream, toAnswer } from './answer.ts';
 import { toCallOptions } from './call-options.ts';

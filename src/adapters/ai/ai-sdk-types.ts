@@ -1,6 +1,6 @@
 /** The parts of the AI SDK's language model specification, versions 2 to 4, that the adapter reads and writes. */
 
-import type { Json, JsonObject } from '../../engine/base/json.ts';
+import type { Json, JsonObject } from '../../engine/base/json/json.ts';
 
 /** A language model of the AI SDK (`LanguageModelV2`, `LanguageModelV3` or `LanguageModelV4`). */
 export interface AiLanguageModel {

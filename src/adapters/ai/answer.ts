@@ -1,10 +1,10 @@
 /** Turns the answer of an AI SDK model, whole or streamed, into the answer of the model port. */
 
 import { OrchestratorError } from '../../engine/base/errors.ts';
-import { copyJson, type Json } from '../../engine/base/json.ts';
-import { nestsTooDeep } from '../../engine/base/json-text.ts';
-import { nextTurn } from '../../engine/base/next-turn.ts';
-import type { ModelAnswer, ModelFinishReason, ModelRequest, ModelToolCall } from '../../engine/ports/model.ts';
+import { copyJson, type Json } from '../../engine/base/json/json.ts';
+import { nestsTooDeep } from '../../engine/base/json/json-text.ts';
+import { nextTurn } from '../../engine/base/time/next-turn.ts';
+import type { ModelAnswer, ModelFinishReason, ModelRequest, ModelToolCall } from '../../engine/operation/model.port.ts';
 import type { ContentPart, Finish, GenerateResult, PromptPart, StreamPart } from './ai-sdk-types.ts';
 import { type StoredParts, toToolInput } from './call-options.ts';
 

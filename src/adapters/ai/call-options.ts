@@ -1,7 +1,7 @@
 /** Turns a request of the model port into the call of an AI SDK model. */
 
-import type { Json, JsonObject } from '../../engine/base/json.ts';
-import type { ModelAnswer, ModelMessage, ModelRequest, ModelTool } from '../../engine/ports/model.ts';
+import type { Json, JsonObject } from '../../engine/base/json/json.ts';
+import type { ModelAnswer, ModelMessage, ModelRequest, ModelTool } from '../../engine/operation/model.port.ts';
 import type { AiLanguageModel, AiProviderOptions, CallOptions, PromptPart } from './ai-sdk-types.ts';
 
 /**

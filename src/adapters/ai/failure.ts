@@ -1,7 +1,7 @@
 /** Turns what an AI SDK provider throws into an error of the library: whether trying again can help, and no secret in it. */
 
 import { isOrchestratorError, messageOf, OrchestratorError } from '../../engine/base/errors.ts';
-import { isRetryableStatus, parseRetryAfter } from '../../engine/model/retry-after.ts';
+import { isRetryableStatus, parseRetryAfter } from '../../engine/host/retry-after.ts';
 
 /** The fields of `APICallError` and of the errors inside streams that are read. The others hold the URL and the body of the request. */
 interface Thrown {

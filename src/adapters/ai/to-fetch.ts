@@ -1,6 +1,6 @@
 /** Makes a `fetch` of an HTTP client, so that a provider's own requests pass the checks of the client. */
 
-import type { HttpClient, HttpResponse } from '../../engine/ports/http.ts';
+import type { HttpClient, HttpResponse } from '../../engine/host/http.port.ts';
 
 // The longest delay of a platform's timer. The signal of the call ends it earlier.
 const MAX_TIMEOUT_MS = 2 ** 31 - 1;

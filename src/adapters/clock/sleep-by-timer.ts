@@ -1,6 +1,6 @@
 /** The `sleep` of a clock, made from its timer. */
 
-import type { Clock } from '../../engine/ports/clock.ts';
+import type { Clock } from '../../engine/host/clock.port.ts';
 
 /** @param setTimer - of the same clock */
 export function sleepByTimer(setTimer: Clock['setTimer']): Clock['sleep'] {

@@ -1,7 +1,7 @@
 /** The clock port over the platform's clock. */
 
-import { nextTurn } from '../../engine/base/next-turn.ts';
-import type { Clock } from '../../engine/ports/clock.ts';
+import { nextTurn } from '../../engine/base/time/next-turn.ts';
+import type { Clock } from '../../engine/host/clock.port.ts';
 import { sleepByTimer } from './sleep-by-timer.ts';
 
 /** The longest delay of `setTimeout`. With a longer one, the timer would fire at once. */

@@ -1,8 +1,8 @@
 /** The tag of a registration, for a change that expects what the caller has read. */
 
-import { hashJson } from '../../engine/base/hash.ts';
-import type { Json } from '../../engine/base/json.ts';
-import type { Registration } from '../../engine/ports/component-source.ts';
+import { hashJson } from '../../engine/base/bytes/hash.ts';
+import type { Json } from '../../engine/base/json/json.ts';
+import type { Registration } from '../../engine/component/component-source.port.ts';
 
 /** @returns a text that is equal for the same kind, file and metadata */
 export function registrationTag({ kind, file, metadata }: Omit<Registration, 'name'>): string {

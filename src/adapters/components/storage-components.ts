@@ -3,13 +3,13 @@
  * named by its hash and stored first, so a version never has the text of another one.
  */
 
-import { hashJson } from '../../engine/base/hash.ts';
-import type { Json, JsonObject } from '../../engine/base/json.ts';
+import { hashJson } from '../../engine/base/bytes/hash.ts';
+import type { Json, JsonObject } from '../../engine/base/json/json.ts';
 import { andThen, type MaybePromise } from '../../engine/base/maybe-promise.ts';
-import type { ComponentContent, ComponentVersion, Deployment } from '../../engine/model/component.ts';
-import type { Clock } from '../../engine/ports/clock.ts';
-import type { ComponentSource, Registration, StoredComponent } from '../../engine/ports/component-source.ts';
-import type { DocumentStore, StoredDocument } from '../../engine/ports/document-store.ts';
+import type { ComponentContent, ComponentVersion, Deployment } from '../../engine/component/component.ts';
+import type { Clock } from '../../engine/host/clock.port.ts';
+import type { ComponentSource, Registration, StoredComponent } from '../../engine/component/component-source.port.ts';
+import type { DocumentStore, StoredDocument } from '../../engine/storage/document-store.port.ts';
 import { registrationTag } from './registration-tag.ts';
 
 interface ComponentDocument extends Omit<Registration, 'name'> {

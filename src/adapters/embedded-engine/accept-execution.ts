@@ -2,16 +2,16 @@
 
 import { isOrchestratorError, messageOf, OrchestratorError } from '../../engine/base/errors.ts';
 import { andThen } from '../../engine/base/maybe-promise.ts';
-import { monthOf } from '../../engine/model/quota.ts';
-import type { CommitEntry, NewExecution } from '../../engine/model/stored-execution.ts';
+import { monthOf } from '../../engine/access/quota.ts';
+import type { CommitEntry, NewExecution } from '../../engine/execution/stored-execution.ts';
 import {
   type AcceptedRun,
   type BeginOptions,
   type LoadedDefinition,
   StaleDefinitionError,
-} from '../../engine/ports/execution-engine.ts';
-import type { MaybePromise } from '../../engine/ports/operation.ts';
-import type { CommitResult, StoredDefinition } from '../../engine/ports/storage.ts';
+} from '../../engine/execution/execution-engine.port.ts';
+import type { MaybePromise } from '../../engine/operation/operation.port.ts';
+import type { CommitResult, StoredDefinition } from '../../engine/storage/storage.port.ts';
 import { isUnstorable } from '../../engine/running/write-failure.ts';
 import { cancelOnAbort } from './cancel-execution.ts';
 import { endUnconfirmed } from './deferred-writes.ts';

@@ -1,6 +1,6 @@
 /** The runs of this process: the active ones, and the ones that are about to start. */
 
-import type { MaybePromise } from '../../engine/ports/operation.ts';
+import type { MaybePromise } from '../../engine/operation/operation.port.ts';
 import type { ActiveRun } from '../../engine/running/active-run.ts';
 import type { HeldExecution } from '../../engine/running/held-execution.ts';
 

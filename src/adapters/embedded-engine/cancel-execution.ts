@@ -1,9 +1,9 @@
 /** Cancels an execution, in whatever process it runs, and the child executions that it waits for. */
 
-import type { CallerSignal } from '../../engine/base/caller-signal.ts';
-import { type ExecutionStatus, isFinal } from '../../engine/model/execution.ts';
-import type { ExecutionEnd } from '../../engine/model/stored-execution.ts';
-import type { ExecutionPosition } from '../../engine/ports/storage.ts';
+import type { CallerSignal } from '../../engine/base/time/caller-signal.ts';
+import { type ExecutionStatus, isFinal } from '../../engine/execution/execution.ts';
+import type { ExecutionEnd } from '../../engine/execution/stored-execution.ts';
+import type { ExecutionPosition } from '../../engine/storage/storage.port.ts';
 import type { EngineState } from './engine-state.ts';
 
 const PAGE = 250;

@@ -18,12 +18,12 @@
  * | fails in any other way | all entries are written again together, until the time for retries is over |
  */
 
-import { nextTurn } from '../../engine/base/next-turn.ts';
-import { estimateEntryBytes } from '../../engine/model/estimate-entry-bytes.ts';
-import type { CommitEntry } from '../../engine/model/stored-execution.ts';
-import type { Clock } from '../../engine/ports/clock.ts';
-import type { MaybePromise } from '../../engine/ports/operation.ts';
-import type { CommitResult, Storage } from '../../engine/ports/storage.ts';
+import { nextTurn } from '../../engine/base/time/next-turn.ts';
+import { estimateEntryBytes } from '../../engine/execution/estimate-entry-bytes.ts';
+import type { CommitEntry } from '../../engine/execution/stored-execution.ts';
+import type { Clock } from '../../engine/host/clock.port.ts';
+import type { MaybePromise } from '../../engine/operation/operation.port.ts';
+import type { CommitResult, Storage } from '../../engine/storage/storage.port.ts';
 import { isLate, isTransient, type StorageRetry } from '../../engine/running/storage-retry.ts';
 
 export interface CommitWriter {

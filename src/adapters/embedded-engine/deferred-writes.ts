@@ -3,8 +3,8 @@
  * whose storing is uncertain. They are retried until the storage answers, or the engine closes.
  */
 
-import { isRepeatable } from '../../engine/model/start-once.ts';
-import type { CommitEntry, ExecutionEnd } from '../../engine/model/stored-execution.ts';
+import { isRepeatable } from '../../engine/execution/start-once.ts';
+import type { CommitEntry, ExecutionEnd } from '../../engine/execution/stored-execution.ts';
 import { isTransient } from '../../engine/running/storage-retry.ts';
 import type { EngineState } from './engine-state.ts';
 

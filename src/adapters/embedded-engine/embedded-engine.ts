@@ -7,8 +7,8 @@
 
 import { OrchestratorError } from '../../engine/base/errors.ts';
 import { andThen } from '../../engine/base/maybe-promise.ts';
-import { type Execution, isFinal } from '../../engine/model/execution.ts';
-import type { AttachedEngine, EngineHost, ExecutionEngine } from '../../engine/ports/execution-engine.ts';
+import { type Execution, isFinal } from '../../engine/execution/execution.ts';
+import type { AttachedEngine, EngineHost, ExecutionEngine } from '../../engine/execution/execution-engine.port.ts';
 import { acceptExecution } from './accept-execution.ts';
 import { cancelExecution } from './cancel-execution.ts';
 import { closeEngine } from './close-engine.ts';

@@ -1,10 +1,10 @@
 /** The state of one embedded engine. The functions in this folder take it as their first argument. */
 
-import type { Clock } from '../../engine/ports/clock.ts';
-import type { EngineHost, LoadedDefinition } from '../../engine/ports/execution-engine.ts';
-import type { Logger } from '../../engine/ports/logger.ts';
-import type { MaybePromise } from '../../engine/ports/operation.ts';
-import type { Storage } from '../../engine/ports/storage.ts';
+import type { Clock } from '../../engine/host/clock.port.ts';
+import type { EngineHost, LoadedDefinition } from '../../engine/execution/execution-engine.port.ts';
+import type { Logger } from '../../engine/host/logger.port.ts';
+import type { MaybePromise } from '../../engine/operation/operation.port.ts';
+import type { Storage } from '../../engine/storage/storage.port.ts';
 import { createStorageRetry, type StorageRetry } from '../../engine/running/storage-retry.ts';
 import { type ActiveRuns, createActiveRuns, type Run } from './active-runs.ts';
 import { type CommitWriter, createCommitWriter } from './commit-writer.ts';

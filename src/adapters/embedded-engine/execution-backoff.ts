@@ -1,7 +1,7 @@
 /** Growing pauses between the attempts to do something with one execution: each failure of the same execution doubles the pause. */
 
 import { messageOf } from '../../engine/base/errors.ts';
-import type { Clock } from '../../engine/ports/clock.ts';
+import type { Clock } from '../../engine/host/clock.port.ts';
 
 /** What follows from one failure. */
 export interface BackoffStep {

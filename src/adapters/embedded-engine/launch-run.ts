@@ -1,9 +1,9 @@
 /** Launches the run of an execution that this process holds, and does what follows when the run ends here. */
 
-import type { Execution } from '../../engine/model/execution.ts';
-import { NEVER } from '../../engine/model/stored-execution.ts';
-import type { LoadedDefinition } from '../../engine/ports/execution-engine.ts';
-import { NO_LINE } from '../../engine/ports/logger.ts';
+import type { Execution } from '../../engine/execution/execution.ts';
+import { NEVER } from '../../engine/execution/stored-execution.ts';
+import type { LoadedDefinition } from '../../engine/execution/execution-engine.port.ts';
+import { NO_LINE } from '../../engine/host/logger.port.ts';
 import { ActiveRun } from '../../engine/running/active-run.ts';
 import type { Run, WorkersExecution } from './active-runs.ts';
 import { cancelOnAbort } from './cancel-execution.ts';

@@ -6,7 +6,7 @@
  */
 
 import { OrchestratorError } from '../../engine/base/errors.ts';
-import { NEVER } from '../../engine/model/stored-execution.ts';
+import { NEVER } from '../../engine/execution/stored-execution.ts';
 import { releaseLater } from './deferred-writes.ts';
 import { type EngineState, freePlaces, registerToClaim } from './engine-state.ts';
 import { purgeIfDue } from './purge.ts';

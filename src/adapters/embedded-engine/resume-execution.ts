@@ -1,10 +1,10 @@
 /** Resumes or starts a claimed execution: reads its records, loads its definition, and launches its run. */
 
 import { isOrchestratorError, messageOf } from '../../engine/base/errors.ts';
-import { nextTurn } from '../../engine/base/next-turn.ts';
-import { signalsOfEnd } from '../../engine/model/child.ts';
-import type { ExecutionTrigger } from '../../engine/model/execution.ts';
-import { startsWithResults, waitedBefore } from '../../engine/model/execution-record.ts';
+import { nextTurn } from '../../engine/base/time/next-turn.ts';
+import { signalsOfEnd } from '../../engine/execution/child.ts';
+import type { ExecutionTrigger } from '../../engine/execution/execution.ts';
+import { startsWithResults, waitedBefore } from '../../engine/execution/execution-record.ts';
 import type {
   ClaimedExecution,
   CommitEntry,
@@ -12,9 +12,9 @@ import type {
   ExecutionEnd,
   NewExecution,
   StepRecord,
-} from '../../engine/model/stored-execution.ts';
-import type { LoadedDefinition, Outbox } from '../../engine/ports/execution-engine.ts';
-import type { MaybePromise } from '../../engine/ports/operation.ts';
+} from '../../engine/execution/stored-execution.ts';
+import type { LoadedDefinition, Outbox } from '../../engine/execution/execution-engine.port.ts';
+import type { MaybePromise } from '../../engine/operation/operation.port.ts';
 import { isAfterCrash } from '../../engine/running/held-execution.ts';
 import { PinnedComponents } from '../../engine/running/pinned-components.ts';
 import type { Run } from './active-runs.ts';

@@ -3,12 +3,12 @@
  * failure of the run: the run loses its journal, and is resumed later from its last stored result.
  */
 
-import type { Clock } from '../../engine/ports/clock.ts';
-import type { RunRecords } from '../../engine/ports/execution-engine.ts';
-import { JournalLostError } from '../../engine/ports/journal.ts';
-import type { MaybePromise } from '../../engine/ports/operation.ts';
-import type { RunLog } from '../../engine/ports/run-log.ts';
-import type { Storage } from '../../engine/ports/storage.ts';
+import type { Clock } from '../../engine/host/clock.port.ts';
+import type { RunRecords } from '../../engine/execution/execution-engine.port.ts';
+import { JournalLostError } from '../../engine/execution/journal.port.ts';
+import type { MaybePromise } from '../../engine/operation/operation.port.ts';
+import type { RunLog } from '../../engine/execution/run-log.port.ts';
+import type { Storage } from '../../engine/storage/storage.port.ts';
 import type { RunParts } from '../../engine/running/run-journal.ts';
 import type { StorageRetry } from '../../engine/running/storage-retry.ts';
 import type { CommitWriter } from './commit-writer.ts';

@@ -3,7 +3,7 @@
  * about the cause. Suspects with little blame are resumed together; a suspect with much blame is resumed alone.
  */
 
-import type { Clock } from '../../engine/ports/clock.ts';
+import type { Clock } from '../../engine/host/clock.port.ts';
 import type { ActiveRun } from '../../engine/running/active-run.ts';
 import { createExecutionBackoff } from './execution-backoff.ts';
 

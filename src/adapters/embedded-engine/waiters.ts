@@ -1,8 +1,8 @@
 /** Callers that wait for the end of an execution that is not active in this process. */
 
 import { OrchestratorError } from '../../engine/base/errors.ts';
-import { type Execution, isFinal } from '../../engine/model/execution.ts';
-import type { Storage } from '../../engine/ports/storage.ts';
+import { type Execution, isFinal } from '../../engine/execution/execution.ts';
+import type { Storage } from '../../engine/storage/storage.port.ts';
 
 export interface Waiters {
   /**

@@ -1,11 +1,11 @@
 /** Runs cycles of the engine's work: now, at the next instant at which an execution is due, or when a place becomes free. */
 
 import { messageOf } from '../../engine/base/errors.ts';
-import { nextTurn } from '../../engine/base/next-turn.ts';
-import { NEVER } from '../../engine/model/stored-execution.ts';
-import type { Clock } from '../../engine/ports/clock.ts';
-import type { Logger } from '../../engine/ports/logger.ts';
-import type { MaybePromise } from '../../engine/ports/operation.ts';
+import { nextTurn } from '../../engine/base/time/next-turn.ts';
+import { NEVER } from '../../engine/execution/stored-execution.ts';
+import type { Clock } from '../../engine/host/clock.port.ts';
+import type { Logger } from '../../engine/host/logger.port.ts';
+import type { MaybePromise } from '../../engine/operation/operation.port.ts';
 
 /**
  * Runs one cycle.

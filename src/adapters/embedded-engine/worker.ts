@@ -9,11 +9,11 @@
  * | unregisters | other workers resume its executions at once |
  */
 
-import type { Clock } from '../../engine/ports/clock.ts';
-import { JournalLostError } from '../../engine/ports/journal.ts';
-import type { Logger } from '../../engine/ports/logger.ts';
-import type { MaybePromise } from '../../engine/ports/operation.ts';
-import type { Storage } from '../../engine/ports/storage.ts';
+import type { Clock } from '../../engine/host/clock.port.ts';
+import { JournalLostError } from '../../engine/execution/journal.port.ts';
+import type { Logger } from '../../engine/host/logger.port.ts';
+import type { MaybePromise } from '../../engine/operation/operation.port.ts';
+import type { Storage } from '../../engine/storage/storage.port.ts';
 import type { StorageRetry } from '../../engine/running/storage-retry.ts';
 
 export interface Lease {

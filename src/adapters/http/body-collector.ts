@@ -1,8 +1,8 @@
 /** Collects the pieces of an answer's body, and passes them on as they come. Small pieces take no more memory than their bytes. */
 
-import { ByteBuffer } from '../../engine/base/byte-buffer.ts';
+import { ByteBuffer } from '../../engine/base/bytes/byte-buffer.ts';
 import { OrchestratorError } from '../../engine/base/errors.ts';
-import type { HttpHead } from '../../engine/ports/http.ts';
+import type { HttpHead } from '../../engine/host/http.port.ts';
 import type { AdmittedRequest } from './admit-request.ts';
 
 export interface BodyCollector {

@@ -1,9 +1,9 @@
 /** The parts of an exchange that all HTTP clients share: the deadline, the headers of the answer, and the errors. */
 
 import { isOrchestratorError, OrchestratorError } from '../../engine/base/errors.ts';
-import { underDeadline as withinTime } from '../../engine/base/under-deadline.ts';
-import type { Clock } from '../../engine/ports/clock.ts';
-import type { HttpClient, HttpResponse } from '../../engine/ports/http.ts';
+import { underDeadline as withinTime } from '../../engine/base/time/under-deadline.ts';
+import type { Clock } from '../../engine/host/clock.port.ts';
+import type { HttpClient, HttpResponse } from '../../engine/host/http.port.ts';
 import type { AdmittedRequest } from './admit-request.ts';
 import { CallbackFailure } from './body-collector.ts';
 

@@ -1,7 +1,7 @@
 /** The portable HTTP client: the runtime's `fetch`, with checks of each request. It does not look up names. `nodeHttp` does. */
 
 import { aFunction, readOptions } from '../../engine/base/read-options.ts';
-import type { HttpClient, HttpRequest, HttpResponse } from '../../engine/ports/http.ts';
+import type { HttpClient, HttpRequest, HttpResponse } from '../../engine/host/http.port.ts';
 import { addressRules } from './address-rules.ts';
 import { type AdmittedRequest, admitRequest, refuseAddress } from './admit-request.ts';
 import { type BodyCollector, bodyCollector } from './body-collector.ts';

@@ -6,7 +6,7 @@ import { isIP, type LookupFunction } from 'node:net';
 import { pipeline, type Transform } from 'node:stream';
 import { createBrotliDecompress, createGunzip, createInflate, createInflateRaw } from 'node:zlib';
 import { aFunction, readOptions } from '../../engine/base/read-options.ts';
-import type { HttpClient, HttpRequest, HttpResponse } from '../../engine/ports/http.ts';
+import type { HttpClient, HttpRequest, HttpResponse } from '../../engine/host/http.port.ts';
 import { type AddressRules, addressRules } from './address-rules.ts';
 import { type AdmittedRequest, admitRequest, refuseAddress } from './admit-request.ts';
 import { bodyCollector, fragmented } from './body-collector.ts';

@@ -1,7 +1,7 @@
 /** The logger of an orchestrator without a logger: warnings and errors on `console`, each on one line. */
 
 import { messageOf } from '../../engine/base/errors.ts';
-import { type Logger, NO_LINE } from '../../engine/ports/logger.ts';
+import { type Logger, NO_LINE } from '../../engine/host/logger.port.ts';
 
 const line =
   (level: 'warn' | 'error') =>

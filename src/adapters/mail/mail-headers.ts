@@ -1,7 +1,7 @@
 /** The custom headers of a mail whose provider has no fields for tags and metadata. */
 
 import { OrchestratorError } from '../../engine/base/errors.ts';
-import type { MailMessage } from '../../engine/ports/mail.ts';
+import type { MailMessage } from '../../engine/operation/mail.port.ts';
 
 // A line of a mail has at most 998 bytes, and a header can only be broken at a space.
 const MAX_WORD = 800;

@@ -1,9 +1,9 @@
 /** A mail sender that keeps its mails in memory, for tests and for development. */
 
-import type { JsonObject } from '../../engine/base/json.ts';
+import type { JsonObject } from '../../engine/base/json/json.ts';
 import type { MaybePromise } from '../../engine/base/maybe-promise.ts';
 import { aFunction, readOptions } from '../../engine/base/read-options.ts';
-import type { MailMessage, MailSender, SendOptions } from '../../engine/ports/mail.ts';
+import type { MailMessage, MailSender, SendOptions } from '../../engine/operation/mail.port.ts';
 
 export interface MemoryMailOptions {
   /**

@@ -2,8 +2,8 @@
 
 import { messageOf, OrchestratorError } from '../../engine/base/errors.ts';
 import { optional, readOptions } from '../../engine/base/read-options.ts';
-import { underDeadline } from '../../engine/base/under-deadline.ts';
-import type { MailAddress, MailMessage, MailSender, SendOptions } from '../../engine/ports/mail.ts';
+import { underDeadline } from '../../engine/base/time/under-deadline.ts';
+import type { MailAddress, MailMessage, MailSender, SendOptions } from '../../engine/operation/mail.port.ts';
 import { mailHeaders } from './mail-headers.ts';
 
 /** An address as the binding takes it. */

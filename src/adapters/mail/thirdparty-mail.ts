@@ -1,12 +1,12 @@
 /** A mail sender over the HTTP API of Resend, and of services that speak the same format. */
 
-import { toBase64 } from '../../engine/base/base64.ts';
+import { toBase64 } from '../../engine/base/bytes/base64.ts';
 import { isOrchestratorError, messageOf, OrchestratorError } from '../../engine/base/errors.ts';
-import type { JsonObject } from '../../engine/base/json.ts';
+import type { JsonObject } from '../../engine/base/json/json.ts';
 import { optional, readOptions } from '../../engine/base/read-options.ts';
-import { isRetryableStatus, retryAfterOf } from '../../engine/model/retry-after.ts';
-import type { HttpResponse } from '../../engine/ports/http.ts';
-import type { MailAddress, MailMessage, MailSender, SendOptions } from '../../engine/ports/mail.ts';
+import { isRetryableStatus, retryAfterOf } from '../../engine/host/retry-after.ts';
+import type { HttpResponse } from '../../engine/host/http.port.ts';
+import type { MailAddress, MailMessage, MailSender, SendOptions } from '../../engine/operation/mail.port.ts';
 
 export interface ThirdpartyMailOptions {
   /** The key of the API. The setting `apiKey` of an agent wins. */

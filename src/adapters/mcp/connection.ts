@@ -1,6 +1,6 @@
 /** One connection to an MCP server: the client of the package, and its session. */
 
-import type { ToolServerAccess } from '../../engine/ports/tool-server.ts';
+import type { ToolServerAccess } from '../../engine/operation/tool-server.port.ts';
 import type { CallScope } from './call-scope.ts';
 import { guardedTransport, SCOPE_HEADER } from './guarded-transport.ts';
 import type { ClientPackage } from './load-client-package.ts';

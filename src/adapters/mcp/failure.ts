@@ -1,8 +1,8 @@
 /** Turns what goes wrong with an MCP server into errors of this library, without secrets. */
 
 import { isOrchestratorError, OrchestratorError } from '../../engine/base/errors.ts';
-import { maskSent } from '../../engine/model/peer-text.ts';
-import { isRetryableStatus } from '../../engine/model/retry-after.ts';
+import { maskSent } from '../../engine/host/peer-text.ts';
+import { isRetryableStatus } from '../../engine/host/retry-after.ts';
 import type { CallScope } from './call-scope.ts';
 
 const MAX_TEXT = 1000;

@@ -1,9 +1,9 @@
 /** The `fetch` of the client package: every request passes the guarded HTTP client, with the headers that authorize and sign it. */
 
 import { isOrchestratorError, type OrchestratorError } from '../../engine/base/errors.ts';
-import { querySecrets } from '../../engine/model/peer-text.ts';
-import { isRetryableStatus, parseRetryAfter } from '../../engine/model/retry-after.ts';
-import type { ToolServerAccess } from '../../engine/ports/tool-server.ts';
+import { querySecrets } from '../../engine/host/peer-text.ts';
+import { isRetryableStatus, parseRetryAfter } from '../../engine/host/retry-after.ts';
+import type { ToolServerAccess } from '../../engine/operation/tool-server.port.ts';
 import type { CallScope } from './call-scope.ts';
 import { incompleteAnswer } from './failure.ts';
 import { streamResponse } from './stream-response.ts';

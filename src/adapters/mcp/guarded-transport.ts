@@ -1,7 +1,7 @@
 /** The transport of the client package, bounded by calls: each message belongs to a scope, and an answer without a result fails it. */
 
 import type { Transport, TransportSendOptions } from '@modelcontextprotocol/client';
-import type { ToolServerAccess } from '../../engine/ports/tool-server.ts';
+import type { ToolServerAccess } from '../../engine/operation/tool-server.port.ts';
 import { type CallScope, callScope, MAX_TIMER_MS } from './call-scope.ts';
 import { incompleteAnswer } from './failure.ts';
 import { EXCHANGE_HEADER, type Exchange, guardedFetch, type OpenExchanges } from './guarded-fetch.ts';

@@ -1,6 +1,6 @@
 /** The port `McpClient` over the package `@modelcontextprotocol/client`: streamable HTTP, through the guarded HTTP client. */
 
-import type { Json, JsonObject } from '../../engine/base/json.ts';
+import type { Json, JsonObject } from '../../engine/base/json/json.ts';
 import { flag, readOptions } from '../../engine/base/read-options.ts';
 import type {
   McpClient,
@@ -9,7 +9,7 @@ import type {
   ToolDescription,
   ToolServer,
   ToolServerAccess,
-} from '../../engine/ports/tool-server.ts';
+} from '../../engine/operation/tool-server.port.ts';
 import { type CallScope, callScope } from './call-scope.ts';
 import { type Connection, openConnection, type ServerMemory } from './connection.ts';
 import { needsNewConnection, toFailure } from './failure.ts';

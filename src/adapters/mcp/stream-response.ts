@@ -1,6 +1,6 @@
 /** Sends a request through the guarded HTTP client, and gives its answer as a `Response` whose body comes as it arrives. */
 
-import type { HttpClient, HttpRequest, HttpResponse } from '../../engine/ports/http.ts';
+import type { HttpClient, HttpRequest, HttpResponse } from '../../engine/host/http.port.ts';
 
 type Head = Pick<HttpResponse, 'status' | 'headers'>;
 

@@ -1,6 +1,6 @@
 /** Shows each message of an answer to a guard before the client package gets it. */
 
-import { eventReader } from '../../engine/base/read-event-stream.ts';
+import { eventReader } from '../../engine/base/bytes/read-event-stream.ts';
 
 /**
  * @param see - gets each message, as the server sent it. What it throws breaks the answer

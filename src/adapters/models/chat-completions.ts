@@ -1,9 +1,9 @@
 /** The built-in model provider: any server with the `chat/completions` API that OpenAI introduced. */
 
-import type { Json } from '../../engine/base/json.ts';
-import { querySecrets } from '../../engine/model/peer-text.ts';
-import type { HttpClient, HttpRequest, HttpResponse } from '../../engine/ports/http.ts';
-import type { ModelAnswer, ModelProvider, ModelRequest } from '../../engine/ports/model.ts';
+import type { Json } from '../../engine/base/json/json.ts';
+import { querySecrets } from '../../engine/host/peer-text.ts';
+import type { HttpClient, HttpRequest, HttpResponse } from '../../engine/host/http.port.ts';
+import type { ModelAnswer, ModelProvider, ModelRequest } from '../../engine/operation/model.port.ts';
 import { answerFailure, type ChatCall, statusFailure } from './chat-failure.ts';
 import { parseJson } from './chat-json.ts';
 import { toChatBody } from './chat-request.ts';

@@ -1,11 +1,11 @@
 /** The failures of a model server. */
 
 import { OrchestratorError } from '../../engine/base/errors.ts';
-import type { Json, JsonObject } from '../../engine/base/json.ts';
+import type { Json, JsonObject } from '../../engine/base/json/json.ts';
 import { isMap } from '../../engine/json-schema/check-json-schema.ts';
-import { maskSent } from '../../engine/model/peer-text.ts';
-import { isRetryableStatus, parseRetryAfter } from '../../engine/model/retry-after.ts';
-import type { HttpResponse } from '../../engine/ports/http.ts';
+import { maskSent } from '../../engine/host/peer-text.ts';
+import { isRetryableStatus, parseRetryAfter } from '../../engine/host/retry-after.ts';
+import type { HttpResponse } from '../../engine/host/http.port.ts';
 import { parseJson } from './chat-json.ts';
 
 /** What failures say about a call. */

@@ -1,7 +1,7 @@
 /** Reads the JSON of a model server. */
 
-import { copyJson, type Json, type JsonObject } from '../../engine/base/json.ts';
-import { nestsTooDeep } from '../../engine/base/json-text.ts';
+import { copyJson, type Json, type JsonObject } from '../../engine/base/json/json.ts';
+import { nestsTooDeep } from '../../engine/base/json/json-text.ts';
 import { isMap } from '../../engine/json-schema/check-json-schema.ts';
 
 /** The text of a message: text, or a list of parts with text. */

@@ -1,8 +1,8 @@
 /** Turns a request of the model port into the body of a `chat/completions` request. */
 
-import type { Json, JsonObject } from '../../engine/base/json.ts';
+import type { Json, JsonObject } from '../../engine/base/json/json.ts';
 import { isMap } from '../../engine/json-schema/check-json-schema.ts';
-import type { ModelMessage, ModelRequest, ModelToolCall } from '../../engine/ports/model.ts';
+import type { ModelMessage, ModelRequest, ModelToolCall } from '../../engine/operation/model.port.ts';
 import type { ModelServerOptions } from './model-server-options.ts';
 
 type Options = Pick<ModelServerOptions, 'structuredOutput' | 'maxTokensField' | 'body'>;

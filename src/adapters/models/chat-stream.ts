@@ -1,8 +1,8 @@
 /** Reads the server-sent events of a streamed `chat/completions` answer. */
 
-import type { Json, JsonObject } from '../../engine/base/json.ts';
+import type { Json, JsonObject } from '../../engine/base/json/json.ts';
 import { isMap } from '../../engine/json-schema/check-json-schema.ts';
-import type { ModelAnswer, ModelRequest } from '../../engine/ports/model.ts';
+import type { ModelAnswer, ModelRequest } from '../../engine/operation/model.port.ts';
 import { answerFailure, type ChatCall, errorInside } from './chat-failure.ts';
 import { firstOf, parseJson, textOf } from './chat-json.ts';
 import { toAnswer, type WrittenCall } from './read-completion.ts';

@@ -1,7 +1,7 @@
 /** The options of a model server that the built-in provider speaks to. */
 
-import type { JsonObject } from '../../engine/base/json.ts';
-import type { ModelPrices } from '../../engine/ports/model.ts';
+import type { JsonObject } from '../../engine/base/json/json.ts';
+import type { ModelPrices } from '../../engine/operation/model.port.ts';
 
 /** A model server: an entry of the option `models`. */
 export interface ModelServerOptions {

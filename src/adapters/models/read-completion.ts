@@ -1,8 +1,8 @@
 /** Reads an answer of the `chat/completions` API. */
 
-import type { Json, JsonObject } from '../../engine/base/json.ts';
+import type { Json, JsonObject } from '../../engine/base/json/json.ts';
 import { isMap } from '../../engine/json-schema/check-json-schema.ts';
-import type { ModelAnswer, ModelFinishReason, ModelRequest, ModelToolCall } from '../../engine/ports/model.ts';
+import type { ModelAnswer, ModelFinishReason, ModelRequest, ModelToolCall } from '../../engine/operation/model.port.ts';
 import { answerFailure, type ChatCall, errorInside } from './chat-failure.ts';
 import { firstOf, parseJson, textOf } from './chat-json.ts';
 

@@ -1,7 +1,7 @@
 /** An HTTP client whose requests are spans, and which passes the trace on. */
 
 import { type Context, context, type Span, SpanKind, type Tracer } from '@opentelemetry/api';
-import type { HttpClient, HttpRequest } from '../../engine/ports/http.ts';
+import type { HttpClient, HttpRequest } from '../../engine/host/http.port.ts';
 import { addressRules, portOf } from '../http/address-rules.ts';
 import { HTTP_STATUS, requestAttributes } from './names.ts';
 import { hasProvider, holderOf, toTraceContext, withoutInstrumentation } from './span-contexts.ts';

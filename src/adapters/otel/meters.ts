@@ -1,8 +1,8 @@
 /** The metrics of the page on metrics, as instruments of OpenTelemetry. */
 
 import { type Attributes, createNoopMeter, type Meter, metrics } from '@opentelemetry/api';
-import { boundsOf, GAUGES, gaugesOf, METRICS, type Metric } from '../../engine/model/measurement.ts';
-import type { TelemetryHost } from '../../engine/ports/telemetry.ts';
+import { boundsOf, GAUGES, gaugesOf, METRICS, type Metric } from '../../engine/events/measurement.ts';
+import type { TelemetryHost } from '../../engine/host/telemetry.port.ts';
 import { metricNames, SCOPE } from './names.ts';
 
 type Instrument = (value: number, labels: readonly string[]) => void;

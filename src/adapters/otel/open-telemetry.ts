@@ -1,9 +1,9 @@
 /** `openTelemetry()`: traces and metrics of what an orchestrator does, for any backend. */
 
 import { trace } from '@opentelemetry/api';
-import type { Json } from '../../engine/base/json.ts';
+import type { Json } from '../../engine/base/json/json.ts';
 import { flag, oneOf, optional, readOptions } from '../../engine/base/read-options.ts';
-import type { Telemetry } from '../../engine/ports/telemetry.ts';
+import type { Telemetry } from '../../engine/host/telemetry.port.ts';
 import { createPropagates, tracedHttp } from './http-spans.ts';
 import { measure } from './meters.ts';
 import { SCOPE } from './names.ts';

@@ -11,8 +11,8 @@ import {
   type SpanContext,
   trace,
 } from '@opentelemetry/api';
-import type { TraceContext } from '../../engine/model/trace-context.ts';
-import type { LoggedTrace } from '../../engine/ports/telemetry.ts';
+import type { TraceContext } from '../../engine/events/trace-context.ts';
+import type { LoggedTrace } from '../../engine/host/telemetry.port.ts';
 
 /** Spans that end together with the one that they are in. */
 export interface SpanHolder {

@@ -28,10 +28,10 @@ import {
   trace,
 } from '@opentelemetry/api';
 import { OrchestratorError } from '../../engine/base/errors.ts';
-import type { Json, JsonObject } from '../../engine/base/json.ts';
-import { partFacts } from '../../engine/model/step-event.ts';
-import { type TraceContext, traceOf } from '../../engine/model/trace-context.ts';
-import type { OperationPart } from '../../engine/ports/operation.ts';
+import type { Json, JsonObject } from '../../engine/base/json/json.ts';
+import { partFacts } from '../../engine/ensemble/step-event.ts';
+import { type TraceContext, traceOf } from '../../engine/events/trace-context.ts';
+import type { OperationPart } from '../../engine/operation/operation.port.ts';
 import type {
   AttemptSpan,
   EndOfAttempt,
@@ -41,7 +41,7 @@ import type {
   TracedDelivery,
   TracedRun,
   TracedStart,
-} from '../../engine/ports/telemetry.ts';
+} from '../../engine/host/telemetry.port.ts';
 import {
   answerAttributes,
   attemptAttributes,

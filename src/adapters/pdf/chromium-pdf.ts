@@ -5,8 +5,8 @@ import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { messageOf, OrchestratorError } from '../../engine/base/errors.ts';
 import { packageFailure } from '../../engine/base/package-failure.ts';
 import { flag, readOptions, someText, wholeNumber } from '../../engine/base/read-options.ts';
-import { withTimeout } from '../../engine/base/with-timeout.ts';
-import type { PdfDocument, PdfRenderer, PdfRequest } from '../../engine/ports/pdf.ts';
+import { withTimeout } from '../../engine/base/time/with-timeout.ts';
+import type { PdfDocument, PdfRenderer, PdfRequest } from '../../engine/operation/pdf.port.ts';
 import { findChromium } from './find-chromium.ts';
 import { toDocument, tooLong, toPrintOptions } from './print-options.ts';
 

@@ -2,9 +2,9 @@
 
 import { OrchestratorError } from '../../engine/base/errors.ts';
 import { like, optional, readOptions, required } from '../../engine/base/read-options.ts';
-import { isRetryableStatus, retryAfterOf } from '../../engine/model/retry-after.ts';
-import type { HttpResponse } from '../../engine/ports/http.ts';
-import type { PdfRenderer, PdfRequest } from '../../engine/ports/pdf.ts';
+import { isRetryableStatus, retryAfterOf } from '../../engine/host/retry-after.ts';
+import type { HttpResponse } from '../../engine/host/http.port.ts';
+import type { PdfRenderer, PdfRequest } from '../../engine/operation/pdf.port.ts';
 import { toDocument, toPrintOptions } from './print-options.ts';
 
 export interface CloudflarePdfOptions {

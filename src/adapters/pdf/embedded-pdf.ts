@@ -1,7 +1,7 @@
 /** The PDF renderer that needs no browser: pdfmake, in threads of its own. */
 
 import { isRecord, like, optional, readOptions, wholeNumber } from '../../engine/base/read-options.ts';
-import type { PdfRenderer } from '../../engine/ports/pdf.ts';
+import type { PdfRenderer } from '../../engine/operation/pdf.port.ts';
 import { findPdfPackages } from './find-pdf-packages.ts';
 import { createPdfThreads } from './pdf-threads.ts';
 import type { FontFiles } from './thread-messages.ts';

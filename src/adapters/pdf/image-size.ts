@@ -1,8 +1,8 @@
 /** Images as `data:` URIs: which ones can be drawn, and how large they are, read from their first bytes. */
 
 import { inflateSync } from 'node:zlib';
-import { fromBase64 } from '../../engine/base/base64.ts';
-import { joinBytes } from '../../engine/base/join-bytes.ts';
+import { fromBase64 } from '../../engine/base/bytes/base64.ts';
+import { joinBytes } from '../../engine/base/bytes/join-bytes.ts';
 import { RefusedHtml } from './thread-messages.ts';
 
 /** The pixels of all images of a document: a small file can have very many. */

@@ -1,7 +1,7 @@
 /** Renders PDFs in threads, which end a document that takes too much time or memory. */
 
 import { messageOf, OrchestratorError } from '../../engine/base/errors.ts';
-import type { PdfDocument } from '../../engine/ports/pdf.ts';
+import type { PdfDocument } from '../../engine/operation/pdf.port.ts';
 import { createThreadPool } from '../threads/thread-pool.ts';
 import type { ThreadData, ThreadJob, ThreadMessage } from './thread-messages.ts';
 

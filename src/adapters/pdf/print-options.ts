@@ -1,7 +1,7 @@
 /** The options of Chromium for the pages of a document, on this computer and at Cloudflare. */
 
 import { OrchestratorError } from '../../engine/base/errors.ts';
-import type { PdfDocument, PdfRequest } from '../../engine/ports/pdf.ts';
+import type { PdfDocument, PdfRequest } from '../../engine/operation/pdf.port.ts';
 import { countPages } from './count-pages.ts';
 
 const inches = (points: number) => `${(points / 72).toFixed(5)}in`;

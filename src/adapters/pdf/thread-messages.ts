@@ -1,6 +1,6 @@
 /** What the embedded renderer and its threads send each other. */
 
-import type { PdfRequest } from '../../engine/ports/pdf.ts';
+import type { PdfRequest } from '../../engine/operation/pdf.port.ts';
 
 /** The files of one font family, in a format that fontkit reads: TTF, OTF, WOFF or WOFF2. A style that is missing looks like `normal`. */
 export interface FontFiles {

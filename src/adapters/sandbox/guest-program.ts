@@ -1,6 +1,6 @@
 /** The program that runs inside each virtual machine, around a script: it calls the script and gives its result to the host as JSON text. */
 
-import { MAX_DEPTH } from '../../engine/base/json.ts';
+import { MAX_DEPTH } from '../../engine/base/json/json.ts';
 
 /** What a script may send to the host, in characters of JSON text. The engine counts the value again, and allows less. */
 export const MAX_REPLY_CHARS = 16 * 1024 * 1024;

@@ -1,8 +1,8 @@
 /** Scripts from source text that run without access to the host, in QuickJS compiled to WebAssembly. */
 
-import { type Duration, toMs } from '../../engine/base/duration.ts';
+import { type Duration, toMs } from '../../engine/base/time/duration.ts';
 import { OrchestratorError } from '../../engine/base/errors.ts';
-import type { Json } from '../../engine/base/json.ts';
+import type { Json } from '../../engine/base/json/json.ts';
 import {
   duration,
   isTextList,
@@ -11,7 +11,7 @@ import {
   readOptions,
   wholeNumber,
 } from '../../engine/base/read-options.ts';
-import type { OperationContext } from '../../engine/ports/operation.ts';
+import type { OperationContext } from '../../engine/operation/operation.port.ts';
 import { loadQuickJs } from './load-quickjs.ts';
 import { type Answer, type GuestLine, type Job, type Limits, runSource } from './run-source.ts';
 import { createThreads } from './threads.ts';

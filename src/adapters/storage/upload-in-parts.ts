@@ -1,6 +1,6 @@
 /** Stores a stream in an object store that takes large objects in parts. */
 
-import { joinBytes } from '../../engine/base/join-bytes.ts';
+import { joinBytes } from '../../engine/base/bytes/join-bytes.ts';
 
 /** S3 and R2 take parts of at least 5 MiB, except for the last; those of R2 have one size. */
 export const PART_BYTES = 8 * 1024 * 1024;

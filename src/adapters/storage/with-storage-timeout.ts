@@ -5,12 +5,12 @@
 
 import { isOrchestratorError, OrchestratorError } from '../../engine/base/errors.ts';
 import { andThen } from '../../engine/base/maybe-promise.ts';
-import { estimateEntryBytes } from '../../engine/model/estimate-entry-bytes.ts';
-import { METRICS, type Measure } from '../../engine/model/measurement.ts';
-import type { CommitEntry } from '../../engine/model/stored-execution.ts';
-import type { Clock } from '../../engine/ports/clock.ts';
-import type { CommitResult, Storage } from '../../engine/ports/storage.ts';
-import { callPart, createParts } from '../../engine/ports/storage-methods.ts';
+import { estimateEntryBytes } from '../../engine/execution/estimate-entry-bytes.ts';
+import { METRICS, type Measure } from '../../engine/events/measurement.ts';
+import type { CommitEntry } from '../../engine/execution/stored-execution.ts';
+import type { Clock } from '../../engine/host/clock.port.ts';
+import type { CommitResult, Storage } from '../../engine/storage/storage.port.ts';
+import { callPart, createParts } from '../../engine/storage/storage-methods.port.ts';
 
 /** How much longer a call may take that transfers this number of bytes: 1 s for each whole MiB. */
 export function transferMs(bytes: number): number {

@@ -1,8 +1,8 @@
 /** Streams for stores whose objects are values of one statement: the bytes are collected in memory first, up to a limit. */
 
 import { OrchestratorError } from '../../engine/base/errors.ts';
-import { joinBytes } from '../../engine/base/join-bytes.ts';
-import { checkKey, type ObjectStore } from '../../engine/ports/data.ts';
+import { joinBytes } from '../../engine/base/bytes/join-bytes.ts';
+import { checkKey, type ObjectStore } from '../../engine/storage/data.port.ts';
 
 /** The largest object that a stream may bring to these stores. */
 const MAX_STREAMED_BYTES = 32 * 1024 * 1024;

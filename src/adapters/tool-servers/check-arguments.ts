@@ -1,11 +1,11 @@
 /** Checks the arguments of a call against what the tool server lists. */
 
 import { OrchestratorError } from '../../engine/base/errors.ts';
-import type { JsonObject } from '../../engine/base/json.ts';
+import type { JsonObject } from '../../engine/base/json/json.ts';
 import { suggestName } from '../../engine/base/suggest-name.ts';
 import { checkJsonSchema } from '../../engine/json-schema/check-json-schema.ts';
 import { compileJsonSchema, type ValueCheck } from '../../engine/json-schema/compile-json-schema.ts';
-import type { ToolDescription } from '../../engine/ports/tool-server.ts';
+import type { ToolDescription } from '../../engine/operation/tool-server.port.ts';
 
 export type ArgumentsCheck = (
   server: string,

@@ -1,18 +1,18 @@
 /** A tool server over plain HTTP: `GET <url>/tools` lists its tools, and `POST <url>/tools/<tool>` calls one. */
 
 import { OrchestratorError } from '../../engine/base/errors.ts';
-import type { Json, JsonObject } from '../../engine/base/json.ts';
+import type { Json, JsonObject } from '../../engine/base/json/json.ts';
 import { isMap } from '../../engine/json-schema/check-json-schema.ts';
-import { querySecrets } from '../../engine/model/peer-text.ts';
-import { toolNameProblem } from '../../engine/model/tool-name.ts';
-import type { HttpRequest, HttpResponse } from '../../engine/ports/http.ts';
+import { querySecrets } from '../../engine/host/peer-text.ts';
+import { toolNameProblem } from '../../engine/operation/tool-name.ts';
+import type { HttpRequest, HttpResponse } from '../../engine/host/http.port.ts';
 import type {
   ToolAnswer,
   ToolCall,
   ToolDescription,
   ToolServer,
   ToolServerAccess,
-} from '../../engine/ports/tool-server.ts';
+} from '../../engine/operation/tool-server.port.ts';
 import { readAnswer, statusFailure } from './read-answer.ts';
 
 type Headers = Readonly<Record<string, string>>;

@@ -1,11 +1,11 @@
 /** Obtains and keeps the token of a tool server: OAuth client credentials (RFC 6749, section 4.4). */
 
-import { toBase64 } from '../../engine/base/base64.ts';
+import { toBase64 } from '../../engine/base/bytes/base64.ts';
 import { isOrchestratorError, OrchestratorError } from '../../engine/base/errors.ts';
-import type { Json } from '../../engine/base/json.ts';
-import type { Clock } from '../../engine/ports/clock.ts';
-import type { HttpClient } from '../../engine/ports/http.ts';
-import type { ToolServerAuth } from '../../engine/ports/tool-server.ts';
+import type { Json } from '../../engine/base/json/json.ts';
+import type { Clock } from '../../engine/host/clock.port.ts';
+import type { HttpClient } from '../../engine/host/http.port.ts';
+import type { ToolServerAuth } from '../../engine/operation/tool-server.port.ts';
 import { readAnswer, statusFailure } from './read-answer.ts';
 import { sharedTask } from './shared-task.ts';
 

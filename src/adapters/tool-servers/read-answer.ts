@@ -1,11 +1,11 @@
 /** Reads the answers of tool servers and of the servers that give their tokens. */
 
 import { OrchestratorError } from '../../engine/base/errors.ts';
-import { copyJson, type Json, JsonError, MAX_DEPTH } from '../../engine/base/json.ts';
-import { nestsTooDeep } from '../../engine/base/json-text.ts';
-import { decodeText, maskSent } from '../../engine/model/peer-text.ts';
-import { isRetryableStatus, parseRetryAfter } from '../../engine/model/retry-after.ts';
-import type { HttpResponse } from '../../engine/ports/http.ts';
+import { copyJson, type Json, JsonError, MAX_DEPTH } from '../../engine/base/json/json.ts';
+import { nestsTooDeep } from '../../engine/base/json/json-text.ts';
+import { decodeText, maskSent } from '../../engine/host/peer-text.ts';
+import { isRetryableStatus, parseRetryAfter } from '../../engine/host/retry-after.ts';
+import type { HttpResponse } from '../../engine/host/http.port.ts';
 
 const MAX_ERROR_BODY = 1000;
 

@@ -1,10 +1,10 @@
 /** The tool servers of an orchestrator: their connections, tokens, signatures and lists of tools. */
 
-import { toMs } from '../../engine/base/duration.ts';
+import { toMs } from '../../engine/base/time/duration.ts';
 import { isOrchestratorError, OrchestratorError } from '../../engine/base/errors.ts';
-import { underDeadline } from '../../engine/base/under-deadline.ts';
-import type { Clock } from '../../engine/ports/clock.ts';
-import type { HttpClient, HttpRequest } from '../../engine/ports/http.ts';
+import { underDeadline } from '../../engine/base/time/under-deadline.ts';
+import type { Clock } from '../../engine/host/clock.port.ts';
+import type { HttpClient, HttpRequest } from '../../engine/host/http.port.ts';
 import type {
   McpClient,
   ToolCall,
@@ -15,7 +15,7 @@ import type {
   ToolServerOptions,
   ToolServers,
   ToolTransport,
-} from '../../engine/ports/tool-server.ts';
+} from '../../engine/operation/tool-server.port.ts';
 import { signRequest } from '../../engine/signing/sign-request.ts';
 import { argumentsCheck, unknownTool } from './check-arguments.ts';
 import { httpToolServer } from './http-tool-server.ts';

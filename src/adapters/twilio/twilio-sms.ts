@@ -1,8 +1,8 @@
 /** Sends text messages by Twilio's HTTP API. */
 
-import { toBase64 } from '../../engine/base/base64.ts';
+import { toBase64 } from '../../engine/base/bytes/base64.ts';
 import { isOrchestratorError, OrchestratorError } from '../../engine/base/errors.ts';
-import type { JsonObject } from '../../engine/base/json.ts';
+import type { JsonObject } from '../../engine/base/json/json.ts';
 import {
   httpAddress,
   like,
@@ -11,9 +11,9 @@ import {
   readOptions,
   required,
 } from '../../engine/base/read-options.ts';
-import { isRetryableStatus, retryAfterOf } from '../../engine/model/retry-after.ts';
-import type { HttpResponse } from '../../engine/ports/http.ts';
-import type { SmsMessage, SmsSender } from '../../engine/ports/sms.ts';
+import { isRetryableStatus, retryAfterOf } from '../../engine/host/retry-after.ts';
+import type { HttpResponse } from '../../engine/host/http.port.ts';
+import type { SmsMessage, SmsSender } from '../../engine/operation/sms.port.ts';
 
 export interface TwilioOptions {
   /** `AC` and 32 hexadecimal digits. */

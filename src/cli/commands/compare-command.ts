@@ -1,7 +1,7 @@
 /** `ensemble component compare`: asks the models of a project with two versions of a prompt, for each of many inputs. */
 
-import type { ResolvedComponent } from '../../engine/model/component.ts';
-import type { Execution } from '../../engine/model/execution.ts';
+import type { ResolvedComponent } from '../../engine/component/component.ts';
+import type { Execution } from '../../engine/execution/execution.ts';
 import { requireProject } from '../project/find-target.ts';
 import { readEnv, readText } from '../project/read-input.ts';
 import { withService } from '../service/open-service.ts';

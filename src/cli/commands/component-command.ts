@@ -6,8 +6,8 @@ import {
   type ComponentKind,
   type Deployment,
   type ResolvedComponent,
-} from '../../engine/model/component.ts';
-import { showSplit } from '../../engine/model/split.ts';
+} from '../../engine/component/component.ts';
+import { showSplit } from '../../engine/component/split.ts';
 import { readComponentFile } from '../project/component-file.ts';
 import { readInput } from '../project/read-input.ts';
 import { type PlaceOptions, withService } from '../service/open-service.ts';

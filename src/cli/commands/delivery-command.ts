@@ -1,7 +1,7 @@
 /** `ensemble delivery`: lists, shows and sends again what notifications send, and resumes paused receivers. */
 
 import { readPages } from '../../engine/base/read-pages.ts';
-import type { DeliveryStatus } from '../../engine/model/delivery.ts';
+import type { DeliveryStatus } from '../../engine/delivery/delivery.ts';
 import { type PlaceOptions, withService } from '../service/open-service.ts';
 import type { Service, ServiceHost } from '../service/service.ts';
 import type { Output } from '../terminal/output.ts';

@@ -1,7 +1,7 @@
 /** `ensemble execution list`, `show` and `watch`: shows executions of a store or of a running server. */
 
-import { parseDuration } from '../../engine/base/duration.ts';
-import { readInstant } from '../../engine/base/read-instant.ts';
+import { parseDuration } from '../../engine/base/time/duration.ts';
+import { readInstant } from '../../engine/base/time/read-instant.ts';
 import { readPages } from '../../engine/base/read-pages.ts';
 import { suggestName } from '../../engine/base/suggest-name.ts';
 import {
@@ -9,7 +9,7 @@ import {
   EXECUTION_STATUSES,
   type Execution,
   type ExecutionStatus,
-} from '../../engine/model/execution.ts';
+} from '../../engine/execution/execution.ts';
 import type { ExecutionFilter } from '../../orchestrator/runs/execution-filter.ts';
 import { summarizeWaits } from '../progress/describe-waits.ts';
 import { describeExecution } from '../progress/show-execution.ts';

@@ -1,8 +1,8 @@
 /** `ensemble execution cancel`, `retry` and `signal`: cancels an execution, retries one, and sends one a signal. */
 
 import { isOrchestratorError } from '../../engine/base/errors.ts';
-import { type Execution, isFinal } from '../../engine/model/execution.ts';
-import { normalizeExecutionId } from '../../engine/model/id.ts';
+import { type Execution, isFinal } from '../../engine/execution/execution.ts';
+import { normalizeExecutionId } from '../../engine/execution/id.ts';
 import { readInput } from '../project/read-input.ts';
 import { withService } from '../service/open-service.ts';
 import type { ServiceHost } from '../service/service.ts';

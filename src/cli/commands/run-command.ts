@@ -1,9 +1,9 @@
 /** `ensemble run`: runs one ensemble, shows its progress, and prints its output. */
 
 import { messageOf } from '../../engine/base/errors.ts';
-import type { EnsembleDefinition } from '../../engine/model/ensemble.ts';
-import type { Execution } from '../../engine/model/execution.ts';
-import { areTags, isOwnId, START_RULES } from '../../engine/model/start-once.ts';
+import type { EnsembleDefinition } from '../../engine/ensemble/ensemble.ts';
+import type { Execution } from '../../engine/execution/execution.ts';
+import { areTags, isOwnId, START_RULES } from '../../engine/execution/start-once.ts';
 import { type AwaitedSignal, answerWaits } from '../progress/answer-waits.ts';
 import { createLiveProgress, type ProgressDisplay, SHOW_CURSOR } from '../progress/live-progress.ts';
 import { createPlainProgress } from '../progress/plain-progress.ts';

@@ -2,8 +2,8 @@
 
 import { messageOf } from '../../engine/base/errors.ts';
 import { suggestName } from '../../engine/base/suggest-name.ts';
-import { BODY_TYPES } from '../../engine/model/webhook.ts';
-import { canonicalWebhookPath } from '../../engine/model/webhook-path.ts';
+import { BODY_TYPES } from '../../engine/webhook/webhook.ts';
+import { canonicalWebhookPath } from '../../engine/webhook/webhook-path.ts';
 import { requireProject } from '../project/find-target.ts';
 import { printIssue } from '../project/print-issues.ts';
 import { readEnv, readText } from '../project/read-input.ts';

@@ -1,8 +1,8 @@
 /** The state of each step of a flow in one execution, as its stored steps say it. Pure. */
 
-import { type Execution, isFinal } from '../../engine/model/execution.ts';
-import type { ExecutionStep, StepStatus } from '../../engine/model/execution-step.ts';
-import { placeOf } from '../../engine/model/flow-places.ts';
+import { type Execution, isFinal } from '../../engine/execution/execution.ts';
+import type { ExecutionStep, StepStatus } from '../../engine/ensemble/execution-step.ts';
+import { placeOf } from '../../engine/ensemble/flow-places.ts';
 import { describeTimes, waitsOf } from '../progress/describe-waits.ts';
 import { count } from '../terminal/text.ts';
 import { END, type FlowGraph, type GraphPart, START } from './flow-graph.ts';

@@ -1,8 +1,8 @@
 /** A flow as a graph: the order of steps, and the conditions between them. Pure, and independent of how the graph is printed. */
 
-import type { AgentBehaviour, AgentStep, EnsembleDefinition, StepDefinition } from '../../engine/model/ensemble.ts';
-import { expressionText, type PlacedList, placedLists, titleOf } from '../../engine/model/flow-places.ts';
-import { type StepOf, type StepVerb, verbOf } from '../../engine/model/step-verb.ts';
+import type { AgentBehaviour, AgentStep, EnsembleDefinition, StepDefinition } from '../../engine/ensemble/ensemble.ts';
+import { expressionText, type PlacedList, placedLists, titleOf } from '../../engine/ensemble/flow-places.ts';
+import { type StepOf, type StepVerb, verbOf } from '../../engine/ensemble/step-verb.ts';
 
 export interface GraphNode {
   readonly kind: 'node';

@@ -1,6 +1,6 @@
 /** What a waiting execution waits for, in words. */
 
-import type { Execution, PendingWait } from '../../engine/model/execution.ts';
+import type { Execution, PendingWait } from '../../engine/execution/execution.ts';
 import { count } from '../terminal/text.ts';
 import { formatDistance, formatInstant } from '../terminal/times.ts';
 

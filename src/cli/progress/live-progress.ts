@@ -1,7 +1,7 @@
 /** Progress on a terminal: the flow as a tree with one line for each step, redrawn in place while the execution runs. */
 
-import type { EnsembleDefinition } from '../../engine/model/ensemble.ts';
-import type { OrchestratorEvent } from '../../engine/model/event.ts';
+import type { EnsembleDefinition } from '../../engine/ensemble/ensemble.ts';
+import type { OrchestratorEvent } from '../../engine/events/event.ts';
 import { createFlowTree, isLeafAgent, type TreeNode } from '../graph/flow-tree.ts';
 import type { Colors, ForeignWriter, OutputStream } from '../terminal/output.ts';
 import { textWidth } from '../terminal/text.ts';

@@ -1,6 +1,6 @@
 /** Follows one execution until it ends: shows its agents on stderr as they end, and its output on stdout. */
 
-import type { OrchestratorEvent } from '../../engine/model/event.ts';
+import type { OrchestratorEvent } from '../../engine/events/event.ts';
 import type { Service } from '../service/service.ts';
 import type { Output } from '../terminal/output.ts';
 import { formatDuration, oneLine, printJson } from '../terminal/text.ts';

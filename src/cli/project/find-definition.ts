@@ -3,7 +3,7 @@
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { suggestName } from '../../engine/base/suggest-name.ts';
-import type { AgentDefinition, EnsembleDefinition } from '../../engine/model/ensemble.ts';
+import type { AgentDefinition, EnsembleDefinition } from '../../engine/ensemble/ensemble.ts';
 import * as start from '../start.ts';
 import { CliError } from '../terminal/cli-error.ts';
 import type { Output } from '../terminal/output.ts';

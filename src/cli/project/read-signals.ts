@@ -2,7 +2,7 @@
 
 import { messageOf } from '../../engine/base/errors.ts';
 import { suggestName } from '../../engine/base/suggest-name.ts';
-import { innerLists } from '../../engine/model/inner-lists.ts';
+import { innerLists } from '../../engine/ensemble/inner-lists.ts';
 import * as start from '../start.ts';
 import { wrongUsage } from '../terminal/cli-error.ts';
 import { oneLine } from '../terminal/text.ts';

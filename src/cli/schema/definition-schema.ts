@@ -7,8 +7,8 @@ import {
   webhookNotificationSchema,
   webhookTriggerSchema,
 } from '../../engine/definition/forms/trigger-forms.ts';
-import { NAME_PATTERN } from '../../engine/model/name.ts';
-import type { AnyOperation } from '../../engine/ports/operation.ts';
+import { NAME_PATTERN } from '../../engine/ensemble/name.ts';
+import type { AnyOperation } from '../../engine/operation/operation.port.ts';
 import { describeKeys } from './describe-keys.ts';
 import { INPUT_SCHEMA } from './input-schema.ts';
 import {

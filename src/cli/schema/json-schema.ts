@@ -1,10 +1,10 @@
 /** Parts of a JSON Schema that give an editor one problem for one mistake. */
 
 import * as z from 'zod/mini';
-import { DURATION } from '../../engine/base/duration.ts';
+import { DURATION } from '../../engine/base/time/duration.ts';
 import { TIMEOUT_RULE } from '../../engine/definition/forms/flow-forms.ts';
 import { editorNotes, STEP_LIST } from '../../engine/definition/forms/form.ts';
-import { NAME_PATTERN, NAME_RULE } from '../../engine/model/name.ts';
+import { NAME_PATTERN, NAME_RULE } from '../../engine/ensemble/name.ts';
 
 export type Schema = Record<string, unknown>;
 export type ObjectSchema = Schema & { properties: Record<string, Schema>; required?: readonly string[] };

@@ -1,8 +1,8 @@
 /** The schema of `config` for each operation. */
 
 import type * as z from 'zod/mini';
-import type { AnyOperation } from '../../engine/ports/operation.ts';
-import { jsonSchemaOf } from '../../engine/ports/standard-schema.ts';
+import type { AnyOperation } from '../../engine/operation/operation.port.ts';
+import { jsonSchemaOf } from '../../engine/operation/standard-schema.port.ts';
 import { described, describeKeys } from './describe-keys.ts';
 import {
   anyOf,

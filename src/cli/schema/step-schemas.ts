@@ -1,6 +1,6 @@
 /** The schemas of steps: the verb of a step decides which form it must have. */
 
-import { DURATION, MAX_SLEEP_MS } from '../../engine/base/duration.ts';
+import { DURATION, MAX_SLEEP_MS } from '../../engine/base/time/duration.ts';
 import {
   CHILD_TIMEOUT_RULE,
   FLOW_FORMS,
@@ -8,8 +8,8 @@ import {
   SIGNAL_RULE,
   TIMEOUT_RULE,
 } from '../../engine/definition/forms/flow-forms.ts';
-import { MAX_FOREACH_ITEMS } from '../../engine/model/ensemble.ts';
-import { NAME_PATTERN } from '../../engine/model/name.ts';
+import { MAX_FOREACH_ITEMS } from '../../engine/ensemble/ensemble.ts';
+import { NAME_PATTERN } from '../../engine/ensemble/name.ts';
 import { described, describeKeys } from './describe-keys.ts';
 import {
   addRules,

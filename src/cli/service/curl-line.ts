@@ -1,7 +1,7 @@
 /** A shell command that runs an ensemble of a service. */
 
-import type { Json } from '../../engine/base/json.ts';
-import type { EnsembleDefinition, InputField, InputType } from '../../engine/model/ensemble.ts';
+import type { Json } from '../../engine/base/json/json.ts';
+import type { EnsembleDefinition, InputField, InputType } from '../../engine/ensemble/ensemble.ts';
 
 /** The variable with the token: a command with the token itself would stay in the shell's history. The other commands of `ensemble` read it too. */
 export const TOKEN_VARIABLE = 'ENSEMBLE_TOKEN';

@@ -2,8 +2,8 @@
 
 import { callAddress } from '../../engine/base/call-address.ts';
 import { messageOf } from '../../engine/base/errors.ts';
-import { readEventStream } from '../../engine/base/read-event-stream.ts';
-import type { Execution as AnyExecution } from '../../engine/model/execution.ts';
+import { readEventStream } from '../../engine/base/bytes/read-event-stream.ts';
+import type { Execution as AnyExecution } from '../../engine/execution/execution.ts';
 import type { Asked, CallKey, ResultOf } from '../../http-handlers/api/client-types.ts';
 import { CliError, wrongUsage } from '../terminal/cli-error.ts';
 import { pause } from '../terminal/pause.ts';

@@ -1,7 +1,7 @@
 /** The interface through which commands use a store or a running server. */
 
-import type { ResolvedComponent } from '../../engine/model/component.ts';
-import type { Execution } from '../../engine/model/execution.ts';
+import type { ResolvedComponent } from '../../engine/component/component.ts';
+import type { Execution } from '../../engine/execution/execution.ts';
 import type { GitComponents, Orchestrator } from '../start.ts';
 
 /** The part of an orchestrator that a server also offers over HTTP. */

@@ -1,6 +1,6 @@
 /** Data suite: objects whose bytes come one part after the other. A store without `putStream` passes. */
 
-import type { ObjectStore, StoredObject } from '../../engine/ports/data.ts';
+import type { ObjectStore, StoredObject } from '../../engine/storage/data.port.ts';
 import type { DeclareCase } from '../declare-cases.ts';
 import { same } from '../storage-suite/context.ts';
 import { T0 } from './keys.ts';

@@ -1,7 +1,7 @@
 /** Data suite: values, their expiry, and objects. */
 
-import type { Json } from '../../engine/base/json.ts';
-import type { KvStore, ObjectStore, StoredObject } from '../../engine/ports/data.ts';
+import type { Json } from '../../engine/base/json/json.ts';
+import type { KvStore, ObjectStore, StoredObject } from '../../engine/storage/data.port.ts';
 import type { DeclareCase } from '../declare-cases.ts';
 import { same } from '../storage-suite/context.ts';
 import { T0 } from './keys.ts';

@@ -1,15 +1,15 @@
 /** The engine suite's cases of damaged data and failing storage calls: one execution fails, the others are not affected. */
 
 import { OrchestratorError } from '../../engine/base/errors.ts';
-import type { NewExecution } from '../../engine/model/stored-execution.ts';
-import type { Storage } from '../../engine/ports/storage.ts';
-import { callPart } from '../../engine/ports/storage-methods.ts';
+import type { NewExecution } from '../../engine/execution/stored-execution.ts';
+import type { Storage } from '../../engine/storage/storage.port.ts';
+import { callPart } from '../../engine/storage/storage-methods.port.ts';
 import { changeStorage } from '../../testing-kit/processes/change-storage.ts';
 import { same } from '../storage-suite/context.ts';
-import { allEnded, type Declare, labels, resultOf } from './context.ts';
+import { allEnded, type Declare, labels, resultOf } from './world/context.ts';
 import { code, echo, ensemble } from './steps.ts';
-import type { StorageWorld } from './storage-world.ts';
-import type { World } from './world.ts';
+import type { StorageWorld } from './world/storage-world.ts';
+import type { World } from './world/world.ts';
 
 const SLOW = ensemble([echo('a', 1), code('b', 'slow', { input: { ms: 2000 } }), echo('c', 3)], { c: '${c.output}' });
 const RUNS = 5;

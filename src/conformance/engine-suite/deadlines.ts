@@ -1,7 +1,7 @@
 /** The engine suite's cases of deadlines: time counts while no process runs the execution. */
 
 import { same } from '../storage-suite/context.ts';
-import { allEnded, becomes, type Declare, labels, resultOf } from './context.ts';
+import { allEnded, becomes, type Declare, labels, resultOf } from './world/context.ts';
 import { code, echo, ensemble, flaky } from './steps.ts';
 
 const timeout = { timeout: 20_000 };

@@ -1,7 +1,7 @@
 /** The engine suite's cases of definitions: an execution continues with the definition it began with, in a process that has its scripts. */
 
 import { same } from '../storage-suite/context.ts';
-import { allEnded, type Declare, labels, resultOf } from './context.ts';
+import { allEnded, type Declare, labels, resultOf } from './world/context.ts';
 import { code, echo, ensemble } from './steps.ts';
 
 const OLD = ensemble([echo('a', 1), code('b', 'slow', { input: { ms: 1000 } }), echo('c', 3)], { old: '${c.output}' });

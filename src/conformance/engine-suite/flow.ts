@@ -1,23 +1,23 @@
 /** Runs one flow without a crash, then with a crash at every commit, and compares each of those runs with the first. */
 
-import type { Json } from '../../engine/base/json.ts';
+import type { Json } from '../../engine/base/json/json.ts';
 import {
   AGENTS_IN_RECORD,
   type AgentResult,
   type Execution,
   type ExecutionError,
   isFinal,
-} from '../../engine/model/execution.ts';
-import { outputsOf } from '../../engine/model/execution-record.ts';
-import { isPart } from '../../engine/model/step-kind.ts';
+} from '../../engine/execution/execution.ts';
+import { outputsOf } from '../../engine/execution/execution-record.ts';
+import { isPart } from '../../engine/ensemble/step-kind.ts';
 import type { Fault } from '../../testing-kit/processes/process-control.ts';
 import { same } from '../storage-suite/context.ts';
-import type { WorldReader } from './engine-world.ts';
-import type { History } from './history.ts';
-import type { ProcessOptions } from './process.ts';
-import { compareReports, type Listener, listen, readStored } from './reported-events.ts';
-import type { Subject } from './subject.ts';
-import { inWorld, type World, type WorldParts } from './world.ts';
+import type { WorldReader } from './world/engine-world.ts';
+import type { History } from './world/history.ts';
+import type { ProcessOptions } from './world/process.ts';
+import { compareReports, type Listener, listen, readStored } from './world/reported-events.ts';
+import type { Subject } from './world/subject.ts';
+import { inWorld, type World, type WorldParts } from './world/world.ts';
 
 /** A flow of the suite. */
 export interface Flow {

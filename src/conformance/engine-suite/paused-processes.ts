@@ -1,10 +1,10 @@
 /** The engine suite's cases of a worker that is paused beyond its lease: it continues nothing that another worker has claimed. */
 
 import { same } from '../storage-suite/context.ts';
-import { atEachCall, type Declare, labels, pauseAtCommit, resultOf, watched } from './context.ts';
+import { atEachCall, type Declare, labels, pauseAtCommit, resultOf, watched } from './world/context.ts';
 import { code, echo, ensemble } from './steps.ts';
-import { LEASE_MS, type StorageWorld } from './storage-world.ts';
-import type { World } from './world.ts';
+import { LEASE_MS, type StorageWorld } from './world/storage-world.ts';
+import type { World } from './world/world.ts';
 
 const FLOW = ensemble([echo('a', 1), code('b', 'slow', { input: { ms: 100 } }), echo('c', 3), echo('d', 4)]);
 const CLIENT = { ensembles: [FLOW], engine: { concurrency: 0 } };

@@ -1,7 +1,7 @@
 /** The engine suite's cases of the queue: its order, fairness and limit, and processes that only add to it. */
 
 import { same } from '../storage-suite/context.ts';
-import { allEnded, check, type Declare, labels, refused, resultOf, watched } from './context.ts';
+import { allEnded, check, type Declare, labels, refused, resultOf, watched } from './world/context.ts';
 import { code, echo, ensemble, flaky } from './steps.ts';
 
 const slow = (name: string, ms = 1000) => ({

@@ -1,10 +1,10 @@
 /** The engine suite's cases of recovery: another process resumes what a dead or closing process ran. */
 
-import type { Execution } from '../../engine/model/execution.ts';
+import type { Execution } from '../../engine/execution/execution.ts';
 import { same } from '../storage-suite/context.ts';
-import { allEnded, atEachCall, becomes, type Declare, labels, resultOf, watched } from './context.ts';
+import { allEnded, atEachCall, becomes, type Declare, labels, resultOf, watched } from './world/context.ts';
 import { code, echo, ensemble, flaky } from './steps.ts';
-import type { World } from './world.ts';
+import type { World } from './world/world.ts';
 
 export function recoveryCases({ it, itWorlds }: Declare): void {
   it('a waiting execution survives its process, and resumes when it is due, not earlier', async (world) => {

@@ -1,7 +1,7 @@
 /** The engine suite's cases of retention: which executions are kept, and for how long. */
 
 import { same } from '../storage-suite/context.ts';
-import { becomes, type Declare, resultOf } from './context.ts';
+import { becomes, type Declare, resultOf } from './world/context.ts';
 import { echo, ensemble, flaky } from './steps.ts';
 
 const DAY_MS = 86_400_000;

@@ -1,9 +1,18 @@
 /** The engine suite's cases of several processes on one store: they share the work, and a paused process does no damage. */
 
 import { same } from '../storage-suite/context.ts';
-import { allEnded, atEachCall, check, type Declare, labels, pauseAtCommit, resultOf, watched } from './context.ts';
+import {
+  allEnded,
+  atEachCall,
+  check,
+  type Declare,
+  labels,
+  pauseAtCommit,
+  resultOf,
+  watched,
+} from './world/context.ts';
 import { code, echo, ensemble } from './steps.ts';
-import { LEASE_MS, type StorageWorld } from './storage-world.ts';
+import { LEASE_MS, type StorageWorld } from './world/storage-world.ts';
 
 const FLOW = ensemble(
   [

@@ -1,7 +1,7 @@
 /** The engine suite's cases of an ensemble's state: no change is lost, and decisions that were based on it stay. */
 
 import { same } from '../storage-suite/context.ts';
-import { allEnded, atEachCall, type Declare, labels, watched } from './context.ts';
+import { allEnded, atEachCall, type Declare, labels, watched } from './world/context.ts';
 import { code, echo, ensemble } from './steps.ts';
 
 const add = { setState: { count: '${state.count + 1}' } };

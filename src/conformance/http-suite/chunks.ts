@@ -1,6 +1,6 @@
 /** HTTP suite: a caller that reads the body as it comes. */
 
-import type { HttpHead } from '../../engine/ports/http.ts';
+import type { HttpHead } from '../../engine/host/http.port.ts';
 import { fails, type It, reason, refusesCoding, type SuiteContext, same, text } from './context.ts';
 
 export function chunkCases({ send, waitUntilClosed }: SuiteContext, it: It): void {

@@ -1,7 +1,7 @@
 /** What the cases of the HTTP suite share: requests to the peer, and small assertions that throw plain errors. */
 
 import { isOrchestratorError, type OrchestratorError } from '../../engine/base/errors.ts';
-import type { HttpClient, HttpRequest, HttpResponse } from '../../engine/ports/http.ts';
+import type { HttpClient, HttpRequest, HttpResponse } from '../../engine/host/http.port.ts';
 
 /** Declares one test; the `it` of a test runner. */
 export type It = (name: string, body: () => Promise<void>) => void;

@@ -1,7 +1,7 @@
 /** HTTP suite: redirects, compression, limits, timeouts, aborts and broken exchanges. */
 
 import { isOrchestratorError } from '../../engine/base/errors.ts';
-import type { HttpResponse } from '../../engine/ports/http.ts';
+import type { HttpResponse } from '../../engine/host/http.port.ts';
 import { fails, failureOf, type It, reason, refusesCoding, type SuiteContext, same, text } from './context.ts';
 
 export function peerCases({ create, peer, send, ask, waitUntilClosed }: SuiteContext, it: It): void {

@@ -1,6 +1,6 @@
 /** Mail suite: subject, bodies, attachments and headers arrive as they were sent. */
 
-import type { MailAttachment } from '../../engine/ports/mail.ts';
+import type { MailAttachment } from '../../engine/operation/mail.port.ts';
 import { same } from '../http-suite/context.ts';
 import { type DeclareMailCase, PLAIN, plainBody, type ReceivedMail } from './context.ts';
 

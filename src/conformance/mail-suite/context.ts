@@ -1,9 +1,15 @@
 /** What the cases of the mail suite share: worlds, a message to begin with, and the mail that the server received. */
 
 import { fetchHttp } from '../../adapters/http/fetch-http.ts';
-import type { JsonObject } from '../../engine/base/json.ts';
-import type { HttpClient } from '../../engine/ports/http.ts';
-import type { MailAddress, MailAttachment, MailMessage, MailSender, SendOptions } from '../../engine/ports/mail.ts';
+import type { JsonObject } from '../../engine/base/json/json.ts';
+import type { HttpClient } from '../../engine/host/http.port.ts';
+import type {
+  MailAddress,
+  MailAttachment,
+  MailMessage,
+  MailSender,
+  SendOptions,
+} from '../../engine/operation/mail.port.ts';
 import { same } from '../http-suite/context.ts';
 
 /** A mail as a server received it, decoded. */

@@ -1,8 +1,8 @@
 /** Storage suite: what callers are charged for, and their quotas. */
 
-import type { Charge } from '../../engine/model/quota.ts';
-import type { CommitEntry } from '../../engine/model/stored-execution.ts';
-import type { Storage } from '../../engine/ports/storage.ts';
+import type { Charge } from '../../engine/access/quota.ts';
+import type { CommitEntry } from '../../engine/execution/stored-execution.ts';
+import type { Storage } from '../../engine/storage/storage.port.ts';
 import {
   change,
   commitOne,

@@ -1,7 +1,7 @@
 /** What the cases of the storage suite share: builders of records, calls with defaults, and assertions. */
 
 import { type ErrorCode, isOrchestratorError } from '../../engine/base/errors.ts';
-import { equalJson, type Json, type JsonObject } from '../../engine/base/json.ts';
+import { equalJson, type Json, type JsonObject } from '../../engine/base/json/json.ts';
 import {
   type ClaimedExecution,
   type CommitEntry,
@@ -12,8 +12,8 @@ import {
   type NewSignal,
   type Release,
   type StepRecord,
-} from '../../engine/model/stored-execution.ts';
-import type { ClaimQuery, CommitResult, Storage } from '../../engine/ports/storage.ts';
+} from '../../engine/execution/stored-execution.ts';
+import type { ClaimQuery, CommitResult, Storage } from '../../engine/storage/storage.port.ts';
 import type { DeclareCase } from '../declare-cases.ts';
 
 /** Declares one case of the suite. */

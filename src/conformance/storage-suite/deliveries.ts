@@ -1,7 +1,7 @@
 /** Storage suite: deliveries, which a commit stores with the state that they report, and which are taken when they are due. */
 
-import { deliveryId, type NewDelivery } from '../../engine/model/delivery.ts';
-import type { SettledDelivery, Storage } from '../../engine/ports/storage.ts';
+import { deliveryId, type NewDelivery } from '../../engine/delivery/delivery.ts';
+import type { SettledDelivery, Storage } from '../../engine/storage/storage.port.ts';
 import {
   accept,
   change,

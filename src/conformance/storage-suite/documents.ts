@@ -1,6 +1,6 @@
 /** Storage suite: documents, their version check, their expiry, and starts that expect a document. */
 
-import type { Document, Storage } from '../../engine/ports/storage.ts';
+import type { Document, Storage } from '../../engine/storage/storage.port.ts';
 import {
   commitOne,
   EVERY_KIND,

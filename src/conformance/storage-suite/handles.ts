@@ -1,6 +1,6 @@
 /** Storage suite: the capabilities of a storage, `close`, and several handles on the same data at the same time. */
 
-import type { Storage } from '../../engine/ports/storage.ts';
+import type { Storage } from '../../engine/storage/storage.port.ts';
 import {
   accept,
   change,

@@ -1,6 +1,6 @@
 /** Storage suite: the stored progress of schedules. */
 
-import type { ScheduleChange, Storage } from '../../engine/ports/storage.ts';
+import type { ScheduleChange, Storage } from '../../engine/storage/storage.port.ts';
 import { EVERY_KIND, frozen, type StorageCase, same, T0 } from './context.ts';
 
 const NAME = 'orders/0123456789abcdef';

@@ -1,7 +1,7 @@
 /** Storage suite: how many executions of a caller may be held at once. */
 
-import type { CommitEntry } from '../../engine/model/stored-execution.ts';
-import type { Storage } from '../../engine/ports/storage.ts';
+import type { CommitEntry } from '../../engine/execution/stored-execution.ts';
+import type { Storage } from '../../engine/storage/storage.port.ts';
 import {
   claim,
   commitOne,

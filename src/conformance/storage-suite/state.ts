@@ -1,6 +1,6 @@
 /** Storage suite: the state of ensembles with its version check. */
 
-import type { Storage } from '../../engine/ports/storage.ts';
+import type { Storage } from '../../engine/storage/storage.port.ts';
 import {
   accept,
   change,

@@ -1,6 +1,6 @@
 /** Follows the events of an execution, and connects again when the stream breaks. */
 
-import { readEventStream } from '../../engine/base/read-event-stream.ts';
+import { readEventStream } from '../../engine/base/bytes/read-event-stream.ts';
 import type { Client } from './client.ts';
 
 export type Connection = 'open' | 'lost' | 'ended';

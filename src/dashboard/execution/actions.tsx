@@ -1,8 +1,8 @@
 /** What a person can do with an execution: cancel it, retry it, and copy the command that shows it. */
 
 import { useState } from 'preact/hooks';
-import type { Execution } from '../../engine/model/execution.ts';
-import { endedBadly } from '../../engine/model/execution-record.ts';
+import type { Execution } from '../../engine/execution/execution.ts';
+import { endedBadly } from '../../engine/execution/execution-record.ts';
 import { goTo } from '../address.ts';
 import { ApiProblem } from '../api/client.ts';
 import { useApp } from '../app-state.ts';

@@ -1,6 +1,6 @@
 /** The error of an execution or a step, with what the caller may see of its reason. */
 
-import type { ExecutionError } from '../../engine/model/execution.ts';
+import type { ExecutionError } from '../../engine/execution/execution.ts';
 import { linkTo } from '../address.ts';
 import { visible } from '../format.ts';
 import { Value } from '../parts/value-tree.tsx';

@@ -1,9 +1,9 @@
 /** The flow with which an execution began, as nested boxes, with the state of each step. */
 
 import { useMemo } from 'preact/hooks';
-import type { EnsembleDefinition, StepDefinition } from '../../engine/model/ensemble.ts';
-import type { ExecutionStep, StepStatus } from '../../engine/model/execution-step.ts';
-import { expressionText, placedLists, placeOf, titleOf, verbOf } from '../../engine/model/flow-places.ts';
+import type { EnsembleDefinition, StepDefinition } from '../../engine/ensemble/ensemble.ts';
+import type { ExecutionStep, StepStatus } from '../../engine/ensemble/execution-step.ts';
+import { expressionText, placedLists, placeOf, titleOf, verbOf } from '../../engine/ensemble/flow-places.ts';
 import { formatNumber, oneLine } from '../format.ts';
 import { toneOf } from '../parts/badge.tsx';
 

@@ -1,8 +1,8 @@
 /** One step: its state, its attempts, its error, its output, and the calls of models and tools in it. */
 
 import { useEffect, useRef } from 'preact/hooks';
-import type { Execution } from '../../engine/model/execution.ts';
-import type { ExecutionStep } from '../../engine/model/execution-step.ts';
+import type { Execution } from '../../engine/execution/execution.ts';
+import type { ExecutionStep } from '../../engine/ensemble/execution-step.ts';
 import { linkTo } from '../address.ts';
 import { useData } from '../api/use-data.ts';
 import { formatDuration, formatNumber, oneLine, visible } from '../format.ts';

@@ -1,6 +1,6 @@
 /** The steps of an execution as rows: each below the step that contains it, in the order in which they began. Pure. */
 
-import type { ExecutionStep } from '../../engine/model/execution-step.ts';
+import type { ExecutionStep } from '../../engine/ensemble/execution-step.ts';
 
 export interface StepRow {
   readonly step: ExecutionStep;

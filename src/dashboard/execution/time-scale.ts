@@ -1,6 +1,6 @@
 /** A scale of time in which long idle times are folded to a short piece, so that work of milliseconds is seen between waits of days. Pure. */
 
-import type { ExecutionStep } from '../../engine/model/execution-step.ts';
+import type { ExecutionStep } from '../../engine/ensemble/execution-step.ts';
 
 /** A piece of the scale. Positions are shares of the width, 0 to 1; instants are Unix ms. */
 export interface TimePiece {

@@ -2,8 +2,8 @@
 
 import type { RefObject } from 'preact';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
-import type { ExecutionStep } from '../../engine/model/execution-step.ts';
-import { passOf } from '../../engine/model/flow-places.ts';
+import type { ExecutionStep } from '../../engine/ensemble/execution-step.ts';
+import { passOf } from '../../engine/ensemble/flow-places.ts';
 import { formatDuration, oneLine } from '../format.ts';
 import { toneOf } from '../parts/badge.tsx';
 import { type StepRow, toRows } from './step-tree.ts';

@@ -1,8 +1,8 @@
 /** One execution, its steps, and its events while it has not ended. */
 
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
-import type { Execution } from '../../engine/model/execution.ts';
-import type { ExecutionStep } from '../../engine/model/execution-step.ts';
+import type { Execution } from '../../engine/execution/execution.ts';
+import type { ExecutionStep } from '../../engine/ensemble/execution-step.ts';
 import type { RunningSteps } from '../../orchestrator/runs/steps-at-work.ts';
 import type { ApiProblem, Client } from '../api/client.ts';
 import { type Connection, followEvents } from '../api/follow-events.ts';

@@ -1,7 +1,7 @@
 /** What an execution waits for, and the form that sends it a signal. */
 
 import { useState } from 'preact/hooks';
-import type { Execution, PendingWait } from '../../engine/model/execution.ts';
+import type { Execution, PendingWait } from '../../engine/execution/execution.ts';
 import { linkTo } from '../address.ts';
 import { useApp } from '../app-state.ts';
 import { count, oneLine } from '../format.ts';

@@ -1,7 +1,7 @@
 /** Components: the list, and one with its versions, their differences, its environments, and what deploys and rolls back. */
 
 import { useState } from 'preact/hooks';
-import type { ComponentVersion, Deployment } from '../../engine/model/component.ts';
+import type { ComponentVersion, Deployment } from '../../engine/component/component.ts';
 import { type Address, changeQuery, linkTo } from '../address.ts';
 import { useData } from '../api/use-data.ts';
 import { useApp } from '../app-state.ts';

@@ -1,7 +1,7 @@
 /** Deliveries: the receivers that fail, the log with its filters, and what sends many again. */
 
 import { useState } from 'preact/hooks';
-import { DELIVERY_STATUSES } from '../../engine/model/delivery.ts';
+import { DELIVERY_STATUSES } from '../../engine/delivery/delivery.ts';
 import type { Address } from '../address.ts';
 import { useApp } from '../app-state.ts';
 import { Confirm } from '../parts/dialog.tsx';

@@ -1,7 +1,7 @@
 /** Ensembles: the list, and one with its definition, its triggers, the versions that ran, and a form that starts it. */
 
 import { useState } from 'preact/hooks';
-import type { EnsembleDefinition } from '../../engine/model/ensemble.ts';
+import type { EnsembleDefinition } from '../../engine/ensemble/ensemble.ts';
 import type { EnsembleItem as Item } from '../../orchestrator/definitions/definitions.ts';
 import { type Address, changeQuery, linkTo } from '../address.ts';
 import { useData } from '../api/use-data.ts';

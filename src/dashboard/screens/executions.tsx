@@ -1,7 +1,7 @@
 /** The list of executions: filters and page are in the address, and new executions appear by themselves. */
 
 import { useState } from 'preact/hooks';
-import { EXECUTION_FILTERS, EXECUTION_STATUSES, type Execution } from '../../engine/model/execution.ts';
+import { EXECUTION_FILTERS, EXECUTION_STATUSES, type Execution } from '../../engine/execution/execution.ts';
 import type { JobAction } from '../../orchestrator/jobs/jobs.ts';
 import { type Address, linkTo, type QueryChanges } from '../address.ts';
 import { useData } from '../api/use-data.ts';

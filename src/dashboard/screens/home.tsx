@@ -1,7 +1,7 @@
 /** The first screen: what is wrong now, then what runs. */
 
 import type { ComponentChildren } from 'preact';
-import { OPEN_STATUSES } from '../../engine/model/execution.ts';
+import { OPEN_STATUSES } from '../../engine/execution/execution.ts';
 import type { OpenExecutions } from '../../orchestrator/runs/executions.ts';
 import { linkTo, type QueryChanges } from '../address.ts';
 import type { Client, Query } from '../api/client.ts';

@@ -1,7 +1,7 @@
 /** The screens: the first part of an address, the title in the navigation, and the scope that a caller needs for each. */
 
 import type { ComponentChildren } from 'preact';
-import type { TokenScope } from '../../engine/model/token.ts';
+import type { TokenScope } from '../../engine/access/token.ts';
 import type { Address } from '../address.ts';
 import { ExecutionScreen } from '../execution/execution-screen.tsx';
 import { ComponentScreen, Components } from './components.tsx';

@@ -1,9 +1,9 @@
 /** Settings: what the caller has used, and API tokens: create one, list them, revoke one. */
 
 import { useState } from 'preact/hooks';
-import type { TokenItem } from '../../engine/access/tokens.ts';
-import { PLANS } from '../../engine/model/plan.ts';
-import { SCOPES, type TokenScope } from '../../engine/model/token.ts';
+import type { TokenItem } from '../../engine/access/rules/tokens.ts';
+import { PLANS } from '../../engine/access/plan.ts';
+import { SCOPES, type TokenScope } from '../../engine/access/token.ts';
 import type { Address } from '../address.ts';
 import { useData } from '../api/use-data.ts';
 import { useApp } from '../app-state.ts';

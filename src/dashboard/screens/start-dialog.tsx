@@ -1,7 +1,7 @@
 /** Starts an ensemble with a form that is made from its `inputs`. */
 
 import { useState } from 'preact/hooks';
-import type { EnsembleDefinition } from '../../engine/model/ensemble.ts';
+import type { EnsembleDefinition } from '../../engine/ensemble/ensemble.ts';
 import { goTo } from '../address.ts';
 import { useApp } from '../app-state.ts';
 import { visible } from '../format.ts';

@@ -1,7 +1,7 @@
 /** Long work in portions, so that no turn of the event loop lasts long, however long a store takes for one entry. */
 
 import type { MaybePromise } from './maybe-promise.ts';
-import { turnOf } from './next-turn.ts';
+import { turnOf } from './time/next-turn.ts';
 
 /** How long a portion shall take. A store such as SQLite blocks the process for that time. */
 const PORTION_MS = 10;

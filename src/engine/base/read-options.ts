@@ -1,6 +1,6 @@
 /** The checks of options: of `createOrchestrator`, its methods and every factory. */
 
-import { DURATION_RULE, type Duration, isDuration, toMs } from './duration.ts';
+import { DURATION_RULE, type Duration, isDuration, toMs } from './time/duration.ts';
 import { suggestName } from './suggest-name.ts';
 import { describe } from './wording.ts';
 

@@ -1,17 +1,17 @@
 /** The compiled form of an ensemble, which the interpreter walks. It is immutable. */
 
-import type { Ticks } from '../base/cron.ts';
-import type { Json, JsonObject } from '../base/json.ts';
+import type { Ticks } from '../base/time/cron.ts';
+import type { Json, JsonObject } from '../base/json/json.ts';
 import type { Evaluate } from '../expression/evaluation.ts';
 import type { ValueCheck } from '../json-schema/compile-json-schema.ts';
-import type { ResolvedComponent } from '../model/component.ts';
-import type { EnsembleDefinition } from '../model/ensemble.ts';
-import type { RequestPart } from '../model/kept-request.ts';
-import type { NotificationTarget } from '../model/notification.ts';
-import type { ScheduleRules } from '../model/schedule.ts';
-import type { Webhook } from '../model/webhook.ts';
-import type { AnyOperation } from '../ports/operation.ts';
-import type { StoredDefinition } from '../ports/storage.ts';
+import type { ResolvedComponent } from '../component/component.ts';
+import type { EnsembleDefinition } from '../ensemble/ensemble.ts';
+import type { RequestPart } from '../webhook/kept-request.ts';
+import type { NotificationTarget } from '../delivery/notification.ts';
+import type { ScheduleRules } from '../schedule/schedule.ts';
+import type { Webhook } from '../webhook/webhook.ts';
+import type { AnyOperation } from '../operation/operation.port.ts';
+import type { StoredDefinition } from '../storage/storage.port.ts';
 import type { ExpressionScope } from './expression-scope.ts';
 import type { NameSlot } from './name-slot.ts';
 

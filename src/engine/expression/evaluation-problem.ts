@@ -1,7 +1,7 @@
 /** How an evaluation fails: a problem inside an expression becomes an `EXPRESSION_ERROR` with its place in the source. */
 
 import { messageOf, OrchestratorError } from '../base/errors.ts';
-import type { Json } from '../base/json.ts';
+import type { Json } from '../base/json/json.ts';
 import type { Evaluation } from './evaluation.ts';
 
 /** A problem whose place in the source is not known yet. It is thrown only inside an evaluation, and `failureAt` converts it. */

@@ -1,6 +1,6 @@
 /** The evaluation of an expression: its budget of operations, and its source of time, random numbers and ids. */
 
-import type { Json } from '../base/json.ts';
+import type { Json } from '../base/json/json.ts';
 
 /** What an evaluation can use. The engine passes an object with more members, and one object serves many evaluations. */
 export interface Evaluation {

@@ -1,9 +1,9 @@
 /** Converts values to text within the limits of the language. */
 
-import { canonicalJson, type Json, type JsonObject } from '../base/json.ts';
+import { canonicalJson, type Json, type JsonObject } from '../base/json/json.ts';
 import type { Evaluation } from './evaluation.ts';
 import { charge, EvaluationProblem } from './evaluation-problem.ts';
-import { MAX_BUILT_LENGTH } from './limits.ts';
+import { MAX_BUILT_LENGTH } from './syntax/limits.ts';
 
 /**
  * The text of a value: null is '', arrays and objects are JSON.

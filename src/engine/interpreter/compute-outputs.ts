@@ -1,9 +1,9 @@
 /** Computes the outputs of a run, also of a run that failed. A problem in one output does not affect the others. */
 
 import { OrchestratorError } from '../base/errors.ts';
-import { copySized, formatPath, type Json, JsonError, MAX_VALUE_BYTES } from '../base/json.ts';
+import { copySized, formatPath, type Json, JsonError, MAX_VALUE_BYTES } from '../base/json/json.ts';
 import { andThen, type MaybePromise } from '../base/maybe-promise.ts';
-import type { ExecutionError } from '../model/execution.ts';
+import type { ExecutionError } from '../execution/execution.ts';
 import { toFailure } from './failure.ts';
 import { takeSnapshot } from './guards.ts';
 import type { RunScope } from './run-scope.ts';

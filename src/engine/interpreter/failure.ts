@@ -1,9 +1,9 @@
 /** Turns anything thrown into a failure that can be stored and shown: its error, with secrets masked, and whether to retry. */
 
 import { isOrchestratorError, messageOf } from '../base/errors.ts';
-import type { ErrorCause, ExecutionError } from '../model/execution.ts';
-import { detailsOf, ownCode } from './error-details.ts';
-import type { MaskText } from './mask-secrets.ts';
+import type { ErrorCause, ExecutionError } from '../execution/execution.ts';
+import { detailsOf, ownCode } from './attempt/error-details.ts';
+import type { MaskText } from './attempt/mask-secrets.ts';
 
 export interface ThrownFailure {
   readonly error: Omit<ExecutionError, 'agent' | 'stack' | 'cause'>;

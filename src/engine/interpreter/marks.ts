@@ -1,11 +1,11 @@
 /** Reports what happens to steps: as marks in the journal, which are stored, and as events for the listeners of this process. */
 
-import type { JsonObject } from '../base/json.ts';
+import type { JsonObject } from '../base/json/json.ts';
 import type { NameSlot } from '../compiled/name-slot.ts';
-import type { ExecutionError } from '../model/execution.ts';
-import { toStepEvent } from '../model/step-event.ts';
-import { markKey, resumedKey, type StepFact, type StepKind, toNote } from '../model/step-kind.ts';
-import type { StepRecord } from '../model/stored-execution.ts';
+import type { ExecutionError } from '../execution/execution.ts';
+import { toStepEvent } from '../ensemble/step-event.ts';
+import { markKey, resumedKey, type StepFact, type StepKind, toNote } from '../ensemble/step-kind.ts';
+import type { StepRecord } from '../execution/stored-execution.ts';
 import type { Run } from './run.ts';
 import type { RunScope } from './run-scope.ts';
 

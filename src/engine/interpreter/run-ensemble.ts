@@ -1,16 +1,16 @@
 /** Runs a compiled ensemble over a journal to an outcome. A failure of an agent is a value, never an exception. */
 
 import { isOrchestratorError } from '../base/errors.ts';
-import type { Json } from '../base/json.ts';
+import type { Json } from '../base/json/json.ts';
 import { isPromise, type MaybePromise } from '../base/maybe-promise.ts';
 import type { CompiledEnsemble } from '../compiled/compiled-ensemble.ts';
-import type { ExecutionError } from '../model/execution.ts';
-import { METRICS } from '../model/measurement.ts';
-import type { NewExecution } from '../model/stored-execution.ts';
-import type { ExecutionOutcome, InterpretedRun, RunOptions } from '../ports/execution-engine.ts';
-import { type Journal, JournalLostError } from '../ports/journal.ts';
-import { NO_LINE } from '../ports/logger.ts';
-import type { RunSpan, Tracing } from '../ports/telemetry.ts';
+import type { ExecutionError } from '../execution/execution.ts';
+import { METRICS } from '../events/measurement.ts';
+import type { NewExecution } from '../execution/stored-execution.ts';
+import type { ExecutionOutcome, InterpretedRun, RunOptions } from '../execution/execution-engine.port.ts';
+import { type Journal, JournalLostError } from '../execution/journal.port.ts';
+import { NO_LINE } from '../host/logger.port.ts';
+import type { RunSpan, Tracing } from '../host/telemetry.port.ts';
 import {
   CANCELLATION_GRACE_MS,
   CancellationScope,

@@ -29,16 +29,16 @@ import { addGuard, enterStep, type GuardChain, type RunBody } from './enter-step
 import { evaluateGuard } from './guards.ts';
 import { markRefused, markStep } from './marks.ts';
 import { endsWalk } from './open-failures.ts';
-import { runAgent } from './run-agent.ts';
-import { runChild } from './run-child.ts';
-import { runForeach } from './run-foreach.ts';
-import { runParallel } from './run-parallel.ts';
-import { runRoute } from './run-route.ts';
+import { runAgent } from './steps/run-agent.ts';
+import { runChild } from './steps/run-child.ts';
+import { runForeach } from './steps/run-foreach.ts';
+import { runParallel } from './steps/run-parallel.ts';
+import { runRoute } from './steps/run-route.ts';
 import type { RunScope } from './run-scope.ts';
-import { runSleep } from './run-sleep.ts';
-import { runTry } from './run-try.ts';
-import { runWait } from './run-wait.ts';
-import { runSwitch, runWhile } from './run-while.ts';
+import { runSleep } from './steps/run-sleep.ts';
+import { runTry } from './steps/run-try.ts';
+import { runWait } from './steps/run-wait.ts';
+import { runSwitch, runWhile } from './steps/run-while.ts';
 
 /** @returns false when the level ends here, because it failed or the run was stopped */
 export async function runList(list: CompiledList, scope: RunScope, guards: GuardChain): Promise<boolean> {

@@ -1,11 +1,11 @@
 /** The scope of one level or fork of a run: its results, its pending failures, and its cancellation scope. */
 
-import type { Json } from '../base/json.ts';
-import { countedBytes } from '../base/measure-json.ts';
+import type { Json } from '../base/json/json.ts';
+import { countedBytes } from '../base/json/measure-json.ts';
 import type { CompiledList } from '../compiled/compiled-ensemble.ts';
 import { ExpressionScope, type NameResult } from '../compiled/expression-scope.ts';
 import type { NameSlot } from '../compiled/name-slot.ts';
-import type { ExecutionError } from '../model/execution.ts';
+import type { ExecutionError } from '../execution/execution.ts';
 import type { CancellationScope } from './cancellation-scope.ts';
 import type { Run } from './run.ts';
 

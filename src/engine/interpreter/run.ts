@@ -1,22 +1,22 @@
 /** One active run: what all its scopes share. */
 
-import { copyJson, type Json, type JsonObject, MAX_VALUE_BYTES } from '../base/json.ts';
-import { countedBytes } from '../base/measure-json.ts';
+import { copyJson, type Json, type JsonObject, MAX_VALUE_BYTES } from '../base/json/json.ts';
+import { countedBytes } from '../base/json/measure-json.ts';
 import type { CompiledCall, CompiledEnsemble } from '../compiled/compiled-ensemble.ts';
 import type { NameResult, ScopeRun } from '../compiled/expression-scope.ts';
-import type { EventData, EventDetails, EventKind } from '../model/event.ts';
-import { REQUEST_KEY } from '../model/kept-request.ts';
-import type { Measure } from '../model/measurement.ts';
-import { drawSeedOf } from '../model/seed.ts';
-import type { NewExecution } from '../model/stored-execution.ts';
-import type { Children } from '../ports/children.ts';
-import type { Clock } from '../ports/clock.ts';
-import type { ResolveComponent } from '../ports/component-source.ts';
-import type { Journal } from '../ports/journal.ts';
-import type { Logger } from '../ports/logger.ts';
-import type { LoggedTrace, RunSpan, Tracing } from '../ports/telemetry.ts';
+import type { EventData, EventDetails, EventKind } from '../events/event.ts';
+import { REQUEST_KEY } from '../webhook/kept-request.ts';
+import type { Measure } from '../events/measurement.ts';
+import { drawSeedOf } from '../execution/seed.ts';
+import type { NewExecution } from '../execution/stored-execution.ts';
+import type { Children } from '../execution/children.port.ts';
+import type { Clock } from '../host/clock.port.ts';
+import type { ResolveComponent } from '../component/component-source.port.ts';
+import type { Journal } from '../execution/journal.port.ts';
+import type { Logger } from '../host/logger.port.ts';
+import type { LoggedTrace, RunSpan, Tracing } from '../host/telemetry.port.ts';
 import { CancellationScope, MAX_BYTES, MAX_STEPS } from './cancellation-scope.ts';
-import type { MaskText } from './mask-secrets.ts';
+import type { MaskText } from './attempt/mask-secrets.ts';
 import type { Turns } from './turns.ts';
 
 /** Runs an agent that an operation of a run calls, and returns its result. */

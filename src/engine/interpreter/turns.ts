@@ -1,7 +1,7 @@
 /** Yields to the event loop: a flow that never waits would block everything else in the process. */
 
-import { turnOf } from '../base/next-turn.ts';
-import type { Clock } from '../ports/clock.ts';
+import { turnOf } from '../base/time/next-turn.ts';
+import type { Clock } from '../host/clock.port.ts';
 
 /** The longest time without yielding, ms. It is checked between steps. */
 const MAX_MS = 10;

@@ -1,6 +1,6 @@
 /** Checks a JSON Schema, so that a mistake in it is reported at its place. */
 
-import type { Json, JsonObject } from '../base/json.ts';
+import type { Json, JsonObject } from '../base/json/json.ts';
 import { suggestName } from '../base/suggest-name.ts';
 import { describe, oneOf, quoted } from '../base/wording.ts';
 import { slowPattern } from './check-pattern.ts';

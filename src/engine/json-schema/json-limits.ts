@@ -1,7 +1,7 @@
 /** The keywords of JSON Schema that limit one value: its type, its values, its size and its format. */
 
-import { canonicalJson, type Json, type JsonObject } from '../base/json.ts';
-import { KIND_NAMES } from '../base/kind-names.ts';
+import { canonicalJson, type Json, type JsonObject } from '../base/json/json.ts';
+import { KIND_NAMES } from '../base/json/kind-names.ts';
 import { MAX_NAMED } from '../base/suggest-name.ts';
 import { describe, oneOf, quoted } from '../base/wording.ts';
 import { isMap } from './check-json-schema.ts';

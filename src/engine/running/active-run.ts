@@ -13,13 +13,13 @@
 
 import { isOrchestratorError, OrchestratorError } from '../base/errors.ts';
 import { andThen, type MaybePromise } from '../base/maybe-promise.ts';
-import { signalsOfEnd } from '../model/child.ts';
-import type { Execution } from '../model/execution.ts';
-import { toAgentResults, toExecution } from '../model/execution-record.ts';
-import type { ExecutionEnd, Handover, Release } from '../model/stored-execution.ts';
-import type { ExecutionOutcome, InterpretedRun, LoadedDefinition } from '../ports/execution-engine.ts';
-import { JournalLostError } from '../ports/journal.ts';
-import type { CommitResult } from '../ports/storage.ts';
+import { signalsOfEnd } from '../execution/child.ts';
+import type { Execution } from '../execution/execution.ts';
+import { toAgentResults, toExecution } from '../execution/execution-record.ts';
+import type { ExecutionEnd, Handover, Release } from '../execution/stored-execution.ts';
+import type { ExecutionOutcome, InterpretedRun, LoadedDefinition } from '../execution/execution-engine.port.ts';
+import { JournalLostError } from '../execution/journal.port.ts';
+import type { CommitResult } from '../storage/storage.port.ts';
 import type { HeldExecution } from './held-execution.ts';
 import { RunJournal, type RunParts } from './run-journal.ts';
 

@@ -1,7 +1,7 @@
 /** An execution that a process holds, as its run receives it. */
 
-import type { CallerSignal } from '../base/caller-signal.ts';
-import type { Handover, NewExecution, StepRecord } from '../model/stored-execution.ts';
+import type { CallerSignal } from '../base/time/caller-signal.ts';
+import type { Handover, NewExecution, StepRecord } from '../execution/stored-execution.ts';
 
 /** An execution that this process holds. */
 export interface HeldExecution {

@@ -1,9 +1,9 @@
 /** The versions of components to which the references of an execution led. An execution keeps them through resumes. */
 
-import type { Json } from '../base/json.ts';
-import type { UsedComponent } from '../model/component.ts';
-import { toNote } from '../model/step-kind.ts';
-import type { StepRecord } from '../model/stored-execution.ts';
+import type { Json } from '../base/json/json.ts';
+import type { UsedComponent } from '../component/component.ts';
+import { toNote } from '../ensemble/step-kind.ts';
+import type { StepRecord } from '../execution/stored-execution.ts';
 
 const KEY = /^run\.component\[(.*)\]$/s;
 

@@ -1,10 +1,10 @@
 /** A journal that answers from the records of an execution and stores nothing. What happens where a record is missing, its kinds decide. */
 
-import type { Json } from '../base/json.ts';
-import type { UsedComponent } from '../model/component.ts';
-import type { StepRecord } from '../model/stored-execution.ts';
-import type { Journal } from '../ports/journal.ts';
-import type { MaybePromise } from '../ports/operation.ts';
+import type { Json } from '../base/json/json.ts';
+import type { UsedComponent } from '../component/component.ts';
+import type { StepRecord } from '../execution/stored-execution.ts';
+import type { Journal } from '../execution/journal.port.ts';
+import type { MaybePromise } from '../operation/operation.port.ts';
 import { ReplayedRecords } from './journal-records.ts';
 import { PinnedComponents } from './pinned-components.ts';
 

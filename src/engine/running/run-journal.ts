@@ -1,11 +1,11 @@
 /** The journal over a run log: writes the records of one run to the log as they are made, and replays stored ones. */
 
-import type { Json, JsonObject } from '../base/json.ts';
+import type { Json, JsonObject } from '../base/json/json.ts';
 import { andThen, isPromise, type MaybePromise } from '../base/maybe-promise.ts';
-import type { UsedComponent } from '../model/component.ts';
-import { type PendingWait, WAITS_IN_RECORD } from '../model/execution.ts';
-import { waitedBefore } from '../model/execution-record.ts';
-import { markOfAttempt, toNote } from '../model/step-kind.ts';
+import type { UsedComponent } from '../component/component.ts';
+import { type PendingWait, WAITS_IN_RECORD } from '../execution/execution.ts';
+import { waitedBefore } from '../execution/execution-record.ts';
+import { markOfAttempt, toNote } from '../ensemble/step-kind.ts';
 import {
   type CommitEntry,
   type ExecutionEnd,
@@ -15,12 +15,19 @@ import {
   type Release,
   type StateChange,
   type StepRecord,
-} from '../model/stored-execution.ts';
-import type { Clock } from '../ports/clock.ts';
-import type { LoadedDefinition, Outbox } from '../ports/execution-engine.ts';
-import type { Journal, StateUpdate, StepOptions, StoreRecord, TakenSignal, WaitPlace } from '../ports/journal.ts';
-import type { RunLog } from '../ports/run-log.ts';
-import type { CommitResult, StoredState } from '../ports/storage.ts';
+} from '../execution/stored-execution.ts';
+import type { Clock } from '../host/clock.port.ts';
+import type { LoadedDefinition, Outbox } from '../execution/execution-engine.port.ts';
+import type {
+  Journal,
+  StateUpdate,
+  StepOptions,
+  StoreRecord,
+  TakenSignal,
+  WaitPlace,
+} from '../execution/journal.port.ts';
+import type { RunLog } from '../execution/run-log.port.ts';
+import type { CommitResult, StoredState } from '../storage/storage.port.ts';
 import { type HeldExecution, isAfterCrash } from './held-execution.ts';
 import { ReplayedRecords, ReportedRecords } from './journal-records.ts';
 import { PinnedComponents } from './pinned-components.ts';

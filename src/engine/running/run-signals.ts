@@ -1,12 +1,12 @@
 /** The signals of an active run. Each wait takes the first signal of its name that no other wait has taken. */
 
-import type { Json } from '../base/json.ts';
-import type { PendingWait } from '../model/execution.ts';
-import { isTakenSignal, type NewSignal, type StepRecord } from '../model/stored-execution.ts';
-import type { Clock } from '../ports/clock.ts';
-import type { DecisionFacts, TakenSignal, WaitPlace } from '../ports/journal.ts';
-import type { MaybePromise } from '../ports/operation.ts';
-import type { RunLog } from '../ports/run-log.ts';
+import type { Json } from '../base/json/json.ts';
+import type { PendingWait } from '../execution/execution.ts';
+import { isTakenSignal, type NewSignal, type StepRecord } from '../execution/stored-execution.ts';
+import type { Clock } from '../host/clock.port.ts';
+import type { DecisionFacts, TakenSignal, WaitPlace } from '../execution/journal.port.ts';
+import type { MaybePromise } from '../operation/operation.port.ts';
+import type { RunLog } from '../execution/run-log.port.ts';
 
 interface SignalParts {
   readonly log: Pick<RunLog, 'listSignals'>;

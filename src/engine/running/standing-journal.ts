@@ -4,12 +4,12 @@
  */
 
 import { OrchestratorError } from '../base/errors.ts';
-import type { Json, JsonObject } from '../base/json.ts';
+import type { Json, JsonObject } from '../base/json/json.ts';
 import { andThen } from '../base/maybe-promise.ts';
-import type { ExecutionError } from '../model/execution.ts';
-import type { StepRecord } from '../model/stored-execution.ts';
-import type { Journal } from '../ports/journal.ts';
-import type { MaybePromise, OperationContext } from '../ports/operation.ts';
+import type { ExecutionError } from '../execution/execution.ts';
+import type { StepRecord } from '../execution/stored-execution.ts';
+import type { Journal } from '../execution/journal.port.ts';
+import type { MaybePromise, OperationContext } from '../operation/operation.port.ts';
 import { never, RecordedJournal } from './recorded-journal.ts';
 
 /** An agent whose operation is at work, as far as the records say. */

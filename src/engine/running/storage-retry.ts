@@ -2,9 +2,9 @@
 
 import pRetry from 'p-retry';
 import { isOrchestratorError, messageOf, OrchestratorError } from '../base/errors.ts';
-import type { Clock } from '../ports/clock.ts';
-import type { Logger } from '../ports/logger.ts';
-import type { MaybePromise } from '../ports/operation.ts';
+import type { Clock } from '../host/clock.port.ts';
+import type { Logger } from '../host/logger.port.ts';
+import type { MaybePromise } from '../operation/operation.port.ts';
 import { isCodeError } from './write-failure.ts';
 
 /**

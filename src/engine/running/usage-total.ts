@@ -1,9 +1,9 @@
 /** What the models of a run used, over all its stored calls. */
 
-import type { TokenUsage } from '../model/execution.ts';
-import { usageOf } from '../model/step-event.ts';
-import type { StepRecord } from '../model/stored-execution.ts';
-import { addUsage } from '../model/token-usage.ts';
+import type { TokenUsage } from '../execution/execution.ts';
+import { usageOf } from '../ensemble/step-event.ts';
+import type { StepRecord } from '../execution/stored-execution.ts';
+import { addUsage } from '../operation/token-usage.ts';
 
 export class UsageTotal {
   /** Undefined before the first call of a model. */

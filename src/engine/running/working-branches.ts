@@ -1,7 +1,7 @@
 /** The branches of a run: how many work, what the others wait for, and how long all of them waited. */
 
-import type { PendingWait } from '../model/execution.ts';
-import type { Clock } from '../ports/clock.ts';
+import type { PendingWait } from '../execution/execution.ts';
+import type { Clock } from '../host/clock.port.ts';
 
 export interface BranchListener {
   /** No branch is at work. @param earliest - the earliest instant (Unix ms) at which one continues */

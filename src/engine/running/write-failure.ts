@@ -1,9 +1,9 @@
 /** What a failed write means for its run. */
 
 import { isOrchestratorError, messageOf, OrchestratorError } from '../base/errors.ts';
-import type { CommitEntry } from '../model/stored-execution.ts';
-import { JournalLostError } from '../ports/journal.ts';
-import type { CommitResult } from '../ports/storage.ts';
+import type { CommitEntry } from '../execution/stored-execution.ts';
+import { JournalLostError } from '../execution/journal.port.ts';
+import type { CommitResult } from '../storage/storage.port.ts';
 
 /**
  * Turns the failure of a write into what it means for the run.

@@ -1,8 +1,8 @@
 /** Checks who sent a webhook's request: its credentials, or the signature over the bytes of its body (the specification's inbound webhook authentication). */
 
-import { fromBase64 } from '../base/base64.ts';
+import { fromBase64 } from '../base/bytes/base64.ts';
 import { isPromise } from '../base/maybe-promise.ts';
-import type { WebhookAccess } from '../model/webhook.ts';
+import type { WebhookAccess } from '../webhook/webhook.ts';
 import { hmacOf, isSame, isSameText } from './proof.ts';
 import { type Claim, keyOf, readClaim, type SignedMessage, type SignedRequest } from './signature-schemes.ts';
 

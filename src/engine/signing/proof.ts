@@ -4,7 +4,7 @@ import { hmac } from '@noble/hashes/hmac.js';
 import { sha1 } from '@noble/hashes/legacy.js';
 import { sha256 } from '@noble/hashes/sha2.js';
 import { bytesToHex, concatBytes, utf8ToBytes } from '@noble/hashes/utils.js';
-import type { MaybePromise } from '../ports/operation.ts';
+import type { MaybePromise } from '../operation/operation.port.ts';
 
 const HASHES = { 'SHA-256': sha256, 'SHA-1': sha1 } as const;
 export type HashName = keyof typeof HASHES;

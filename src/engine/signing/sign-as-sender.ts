@@ -2,8 +2,8 @@
 
 import { sha256 } from '@noble/hashes/sha2.js';
 import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js';
-import { toBase64 } from '../base/base64.ts';
-import type { SignatureScheme, WebhookAccess } from '../model/webhook.ts';
+import { toBase64 } from '../base/bytes/base64.ts';
+import type { SignatureScheme, WebhookAccess } from '../webhook/webhook.ts';
 import { type HashName, hmacOf } from './proof.ts';
 import { signRequest } from './sign-request.ts';
 import { signStandard } from './sign-standard.ts';

@@ -1,7 +1,7 @@
 /** `signPayload()` and `verifySignature()`: for apps that sign requests to a webhook, or receive signed ones in a route of their own. */
 
 import { utf8ToBytes } from '@noble/hashes/utils.js';
-import { SIGNATURE_SCHEMES, type SignatureScheme } from '../model/webhook.ts';
+import { SIGNATURE_SCHEMES, type SignatureScheme } from '../webhook/webhook.ts';
 import { checkSignature, readSignature, TOLERANCE_SECONDS } from './check-sender.ts';
 import { signRequest } from './sign-request.ts';
 

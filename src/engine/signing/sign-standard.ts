@@ -1,6 +1,6 @@
 /** Signs the body of an outbound request by the convention of Standard Webhooks. */
 
-import { toBase64 } from '../base/base64.ts';
+import { toBase64 } from '../base/bytes/base64.ts';
 import { hmacOfText } from './proof.ts';
 import type { RequestSigner } from './sign-request.ts';
 import { keyOf } from './signature-schemes.ts';

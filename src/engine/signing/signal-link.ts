@@ -2,8 +2,8 @@
 
 import { sha256 } from '@noble/hashes/sha2.js';
 import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js';
-import type { Json } from '../base/json.ts';
-import type { SignalPage } from '../model/signal-page.ts';
+import type { Json } from '../base/json/json.ts';
+import type { SignalPage } from '../signal/signal-page.ts';
 import { readSigned, signText } from './signed-text.ts';
 
 /** The content of a link. */

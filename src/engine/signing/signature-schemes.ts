@@ -2,8 +2,8 @@
 
 import { sha256 } from '@noble/hashes/sha2.js';
 import { bytesToHex, hexToBytes, utf8ToBytes } from '@noble/hashes/utils.js';
-import { fromBase64 } from '../base/base64.ts';
-import type { SignatureScheme } from '../model/webhook.ts';
+import { fromBase64 } from '../base/bytes/base64.ts';
+import type { SignatureScheme } from '../webhook/webhook.ts';
 import type { HashName } from './proof.ts';
 import { signedHeaders } from './sign-request.ts';
 

@@ -1,8 +1,8 @@
 /** Signs a JSON value as text for a URL, and reads it back: only a process with the secret can create or change such a text. */
 
 import { utf8ToBytes } from '@noble/hashes/utils.js';
-import { fromBase64, toBase64 } from '../base/base64.ts';
-import type { Json } from '../base/json.ts';
+import { fromBase64, toBase64 } from '../base/bytes/base64.ts';
+import type { Json } from '../base/json/json.ts';
 import { isSameText, proofOf } from './proof.ts';
 
 /** A longer text is refused without a look at it. */

@@ -2,14 +2,14 @@
 
 import * as z from 'zod/mini';
 import { once } from '../../engine/base/once.ts';
-import { COMPONENT_KINDS, compareVersions, type Deployment } from '../../engine/model/component.ts';
-import { deploymentTag } from '../../engine/model/split.ts';
-import type { Principal } from '../../engine/model/token.ts';
+import { COMPONENT_KINDS, compareVersions, type Deployment } from '../../engine/component/component.ts';
+import { deploymentTag } from '../../engine/component/split.ts';
+import type { Principal } from '../../engine/access/token.ts';
 import type { Component } from '../../orchestrator/components/components.ts';
-import { noted } from '../body-fields.ts';
-import { pageOfList } from '../page-of-list.ts';
-import { page, text } from '../read-query.ts';
-import { VALUE_BYTES } from '../response-sizes.ts';
+import { noted } from '../request/body-fields.ts';
+import { pageOfList } from '../reply/page-of-list.ts';
+import { page, text } from '../request/read-query.ts';
+import { VALUE_BYTES } from '../reply/response-sizes.ts';
 import { call } from './define-call.ts';
 
 const TEXT = { type: 'string' };

@@ -2,17 +2,17 @@
 
 import type * as z from 'zod/mini';
 import { readShape } from '../../engine/base/read-shape.ts';
-import type { Principal } from '../../engine/model/token.ts';
+import type { Principal } from '../../engine/access/token.ts';
 import type { Orchestrator } from '../../orchestrator/create-orchestrator.ts';
 import type { HttpCall, RouteAccess } from '../call.ts';
-import { etagOf, readIfMatch } from '../etag.ts';
-import { API_ROOT, locationOf } from '../location.ts';
+import { etagOf, readIfMatch } from '../reply/etag.ts';
+import { API_ROOT, locationOf } from '../reply/location.ts';
 import type { SHAPES } from '../openapi/shapes.ts';
-import { withDefinition } from '../read-definition.ts';
-import { asUnknown, readThing, type Thing } from '../read-id.ts';
-import { PATCH_TYPES, readJson } from '../read-json.ts';
-import { type QueryReader, readQuery } from '../read-query.ts';
-import type { Reply } from '../reply.ts';
+import { withDefinition } from '../request/read-definition.ts';
+import { asUnknown, readThing, type Thing } from '../request/read-id.ts';
+import { PATCH_TYPES, readJson } from '../request/read-json.ts';
+import { type QueryReader, readQuery } from '../request/read-query.ts';
+import type { Reply } from '../reply/reply.ts';
 import type { Route } from '../router.ts';
 import { refuseContent } from './refuse-content.ts';
 

@@ -1,9 +1,9 @@
 /** `/workflows`, `/ensembles...` and `/agents...`: lists, shows, creates, changes and deletes definitions. */
 
-import { hasScope, type Principal } from '../../engine/model/token.ts';
+import { hasScope, type Principal } from '../../engine/access/token.ts';
 import type { Orchestrator } from '../../orchestrator/create-orchestrator.ts';
 import type { AgentItem, Definitions, EnsembleItem } from '../../orchestrator/definitions/definitions.ts';
-import { flag, page } from '../read-query.ts';
+import { flag, page } from '../request/read-query.ts';
 import { call, type Given } from './define-call.ts';
 
 type ItemOf<K> = K extends 'ensemble' ? EnsembleItem : AgentItem;

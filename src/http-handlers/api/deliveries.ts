@@ -2,11 +2,11 @@
 
 import * as z from 'zod/mini';
 import { once } from '../../engine/base/once.ts';
-import { DELIVERY_STATUSES } from '../../engine/model/delivery.ts';
-import { instantField, readInstantField, textField } from '../body-fields.ts';
-import { pageOfList } from '../page-of-list.ts';
-import { executionId, instant, page, text, word } from '../read-query.ts';
-import { LIST_BYTES, VALUE_BYTES } from '../response-sizes.ts';
+import { DELIVERY_STATUSES } from '../../engine/delivery/delivery.ts';
+import { instantField, readInstantField, textField } from '../request/body-fields.ts';
+import { pageOfList } from '../reply/page-of-list.ts';
+import { executionId, instant, page, text, word } from '../request/read-query.ts';
+import { LIST_BYTES, VALUE_BYTES } from '../reply/response-sizes.ts';
 import { call } from './define-call.ts';
 
 const replayBody = once(() =>

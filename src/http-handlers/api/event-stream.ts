@@ -1,7 +1,7 @@
 /** One execution's events as server-sent events, as fast as the reader takes them, with a heartbeat when there are none. */
 
-import type { CancelTimer } from '../../engine/ports/clock.ts';
-import { countedBytes, HeldBytes } from '../byte-budget.ts';
+import type { CancelTimer } from '../../engine/host/clock.port.ts';
+import { countedBytes, HeldBytes } from '../request/byte-budget.ts';
 import type { HandlerParts } from '../call.ts';
 import { holdTexts } from './held-texts.ts';
 

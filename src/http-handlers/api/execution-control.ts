@@ -3,13 +3,13 @@
 import * as z from 'zod/mini';
 import { isOrchestratorError, OrchestratorError } from '../../engine/base/errors.ts';
 import { once } from '../../engine/base/once.ts';
-import type { Execution, ExecutionStatus } from '../../engine/model/execution.ts';
-import { agentAlone } from '../../engine/model/name.ts';
-import { hasScope, type Principal } from '../../engine/model/token.ts';
+import type { Execution, ExecutionStatus } from '../../engine/execution/execution.ts';
+import { agentAlone } from '../../engine/ensemble/name.ts';
+import { hasScope, type Principal } from '../../engine/access/token.ts';
 import type { Orchestrator } from '../../orchestrator/create-orchestrator.ts';
-import { demandScope } from '../authorize.ts';
+import { demandScope } from '../access/authorize.ts';
 import { deliver } from '../await-end.ts';
-import { objectField } from '../body-fields.ts';
+import { objectField } from '../request/body-fields.ts';
 import { call } from './define-call.ts';
 
 export interface Accepted {

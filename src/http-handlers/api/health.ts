@@ -1,9 +1,9 @@
 /** `GET /health`: whether the service can work, for load balancers. */
 
 import { OrchestratorError } from '../../engine/base/errors.ts';
-import { withTimeout } from '../../engine/base/with-timeout.ts';
+import { withTimeout } from '../../engine/base/time/with-timeout.ts';
 import type { HttpCall } from '../call.ts';
-import { errorReply } from '../reply.ts';
+import { errorReply } from '../reply/reply.ts';
 import { Answer, call } from './define-call.ts';
 
 const TIMEOUT_MS = 5_000;

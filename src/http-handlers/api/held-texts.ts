@@ -1,7 +1,7 @@
 /** Holds back the end of the text that a model writes while it may be part of a secret: only a whole secret is found and masked. */
 
-import type { OrchestratorEvent } from '../../engine/model/event.ts';
-import type { Masking } from '../../engine/ports/masking.ts';
+import type { OrchestratorEvent } from '../../engine/events/event.ts';
+import type { Masking } from '../../engine/host/masking.port.ts';
 
 /** An event of a stream, and its id there. */
 interface StreamEvent {

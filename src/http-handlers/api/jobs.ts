@@ -2,15 +2,15 @@
 
 import * as z from 'zod/mini';
 import { once } from '../../engine/base/once.ts';
-import { EXECUTION_STATUSES } from '../../engine/model/execution.ts';
-import { agentAlone } from '../../engine/model/name.ts';
-import { hasScope, type Principal } from '../../engine/model/token.ts';
-import { demandScope } from '../authorize.ts';
-import { instantField, readInstantField, textField } from '../body-fields.ts';
-import { byId, pageOfList } from '../page-of-list.ts';
-import { readExecutionId } from '../read-id.ts';
-import { page } from '../read-query.ts';
-import { LIST_BYTES } from '../response-sizes.ts';
+import { EXECUTION_STATUSES } from '../../engine/execution/execution.ts';
+import { agentAlone } from '../../engine/ensemble/name.ts';
+import { hasScope, type Principal } from '../../engine/access/token.ts';
+import { demandScope } from '../access/authorize.ts';
+import { instantField, readInstantField, textField } from '../request/body-fields.ts';
+import { byId, pageOfList } from '../reply/page-of-list.ts';
+import { readExecutionId } from '../request/read-id.ts';
+import { page } from '../request/read-query.ts';
+import { LIST_BYTES } from '../reply/response-sizes.ts';
 import { call } from './define-call.ts';
 
 const jobBody = once(() =>

@@ -4,7 +4,7 @@ import * as z from 'zod/mini';
 import { once } from '../../engine/base/once.ts';
 import { readShape } from '../../engine/base/read-shape.ts';
 import type { HttpCall } from '../call.ts';
-import { readJson } from '../read-json.ts';
+import { readJson } from '../request/read-json.ts';
 
 const emptyBody = once(() => z.strictObject({}));
 

@@ -1,7 +1,7 @@
 /** `/schedules...`: the schedules of ensembles, their pause, and a run out of turn. */
 
-import { byId, pageOfList } from '../page-of-list.ts';
-import { page } from '../read-query.ts';
+import { byId, pageOfList } from '../reply/page-of-list.ts';
+import { page } from '../request/read-query.ts';
 import { call } from './define-call.ts';
 
 export const scheduleCalls = [

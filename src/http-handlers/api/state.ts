@@ -1,7 +1,7 @@
 /** `/state/:name`: reads, replaces, patches and clears the state of an ensemble. */
 
 import type { EnsembleState } from '../../orchestrator/ensemble-states.ts';
-import { VALUE_BYTES } from '../response-sizes.ts';
+import { VALUE_BYTES } from '../reply/response-sizes.ts';
 import { call } from './define-call.ts';
 
 const common = {

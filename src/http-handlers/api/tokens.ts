@@ -1,10 +1,10 @@
 /** `/tokens`: creates, lists and revokes API tokens (the specification's Create, List and Revoke token). */
 
-import { newToken } from '../../engine/access/tokens.ts';
+import { newToken } from '../../engine/access/rules/tokens.ts';
 import { OrchestratorError } from '../../engine/base/errors.ts';
 import type { HttpCall } from '../call.ts';
-import { pageOfList } from '../page-of-list.ts';
-import { page } from '../read-query.ts';
+import { pageOfList } from '../reply/page-of-list.ts';
+import { page } from '../request/read-query.ts';
 import { call } from './define-call.ts';
 
 export const tokenCalls = [

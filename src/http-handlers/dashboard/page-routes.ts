@@ -2,11 +2,11 @@
 
 /// <reference path="./assets.d.ts" />
 import { SCRIPT, STYLE } from 'dashboard:assets';
-import { hashText } from '../../engine/base/hash.ts';
+import { hashText } from '../../engine/base/bytes/hash.ts';
 import { once } from '../../engine/base/once.ts';
 import type { HttpCall } from '../call.ts';
-import { etagOf } from '../etag.ts';
-import type { Reply } from '../reply.ts';
+import { etagOf } from '../reply/etag.ts';
+import type { Reply } from '../reply/reply.ts';
 import type { Route } from '../router.ts';
 
 const HEADERS = {

@@ -1,6 +1,6 @@
 /** Counts what the executions of this process do, and writes it as Prometheus reads it (text format 0.0.4). */
 
-import type { OpenCounts } from '../../engine/model/execution.ts';
+import type { OpenCounts } from '../../engine/execution/execution.ts';
 import {
   boundsOf,
   GAUGES,
@@ -9,8 +9,8 @@ import {
   type Measure,
   type Metric,
   measurementsOf,
-} from '../../engine/model/measurement.ts';
-import type { Measured } from '../../engine/ports/masking.ts';
+} from '../../engine/events/measurement.ts';
+import type { Measured } from '../../engine/host/masking.port.ts';
 import type { Orchestrator } from '../../orchestrator/create-orchestrator.ts';
 
 /** How many combinations of labels are counted apart. Later ones are counted together, as `other`. */

@@ -1,11 +1,11 @@
 /** The values in the responses of the API, as JSON Schemas. A test compares every response of the HTTP tests with them. */
 
-import { COMPONENT_KINDS } from '../../engine/model/component.ts';
-import { DELIVERY_STATUSES, NOTIFIED_EVENTS } from '../../engine/model/delivery.ts';
-import { EXECUTION_STATUSES } from '../../engine/model/execution.ts';
-import { PLANS } from '../../engine/model/plan.ts';
-import { SCOPES } from '../../engine/model/token.ts';
-import { STATUS } from '../status.ts';
+import { COMPONENT_KINDS } from '../../engine/component/component.ts';
+import { DELIVERY_STATUSES, NOTIFIED_EVENTS } from '../../engine/delivery/delivery.ts';
+import { EXECUTION_STATUSES } from '../../engine/execution/execution.ts';
+import { PLANS } from '../../engine/access/plan.ts';
+import { SCOPES } from '../../engine/access/token.ts';
+import { STATUS } from '../reply/status.ts';
 
 export type Schema = Readonly<Record<string, unknown>>;
 

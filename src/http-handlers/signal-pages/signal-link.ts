@@ -1,12 +1,12 @@
 /** `/signals/:token`: the pages of a link of `signalUrl()`. Opening the page changes nothing; its form sends the signal. */
 
 import { OrchestratorError } from '../../engine/base/errors.ts';
-import type { SignalLinkState } from '../../engine/model/signal-page.ts';
-import { BODY_TYPES } from '../../engine/model/webhook.ts';
+import type { SignalLinkState } from '../../engine/signal/signal-page.ts';
+import { BODY_TYPES } from '../../engine/webhook/webhook.ts';
 import type { SignalLinkStatus } from '../../orchestrator/signals/signal-links.ts';
 import type { HttpCall } from '../call.ts';
-import { decodeText, readBytes } from '../read-json.ts';
-import type { Reply } from '../reply.ts';
+import { decodeText, readBytes } from '../request/read-json.ts';
+import type { Reply } from '../reply/reply.ts';
 import type { Route } from '../router.ts';
 
 /** The link is the credential, so these routes need no token. */

@@ -1,12 +1,12 @@
 /** Reads the body of a webhook's request, as one of the kinds that its trigger accepts. */
 
 import { OrchestratorError } from '../../engine/base/errors.ts';
-import type { Json, JsonObject } from '../../engine/base/json.ts';
-import { BODY_TYPES, type BodyKind } from '../../engine/model/webhook.ts';
-import { bodyWasRead } from '../../engine/ports/host.ts';
+import type { Json, JsonObject } from '../../engine/base/json/json.ts';
+import { BODY_TYPES, type BodyKind } from '../../engine/webhook/webhook.ts';
+import { bodyWasRead } from '../../engine/host/host.port.ts';
 import type { ServedWebhook } from '../../orchestrator/webhooks/webhooks.ts';
 import type { HttpCall } from '../call.ts';
-import { checkCharset, decodeText, parseJson, readBytes, refuseCoding, weigh } from '../read-json.ts';
+import { checkCharset, decodeText, parseJson, readBytes, refuseCoding, weigh } from '../request/read-json.ts';
 
 export interface Payload {
   readonly body: Json;

@@ -1,16 +1,16 @@
 /** One request of an inbound webhook: checks its sender, reads its body, and starts its ensemble. */
 
 import { OrchestratorError } from '../../engine/base/errors.ts';
-import type { Json, JsonObject } from '../../engine/base/json.ts';
-import type { Execution } from '../../engine/model/execution.ts';
-import type { PlainRequest } from '../../engine/ports/host.ts';
+import type { Json, JsonObject } from '../../engine/base/json/json.ts';
+import type { Execution } from '../../engine/execution/execution.ts';
+import type { PlainRequest } from '../../engine/host/host.port.ts';
 import type { ServedWebhook, WebhookRequest } from '../../orchestrator/webhooks/webhooks.ts';
 import { awaitEnd } from '../await-end.ts';
 import type { HttpCall } from '../call.ts';
-import { countWebhookRequest, refuseExcess, setLimitHeaders } from '../rate-limit.ts';
-import { readCallChain } from '../read-call-chain.ts';
-import { errorReply, type Reply } from '../reply.ts';
-import { STATUS } from '../status.ts';
+import { countWebhookRequest, refuseExcess, setLimitHeaders } from '../access/rate-limit.ts';
+import { readCallChain } from '../request/read-call-chain.ts';
+import { errorReply, type Reply } from '../reply/reply.ts';
+import { STATUS } from '../reply/status.ts';
 import { fieldsOf, type Payload, payloadReader } from './read-payload.ts';
 
 /** Headers that may hold a credential: no execution reads them. */

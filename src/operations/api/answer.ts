@@ -1,12 +1,12 @@
 /** Turns an HTTP answer into the output of the `api` operation, or into a failure. */
 
-import { toBase64 } from '../../engine/base/base64.ts';
+import { toBase64 } from '../../engine/base/bytes/base64.ts';
 import { OrchestratorError } from '../../engine/base/errors.ts';
-import { copyJson, type Json, JsonError, MAX_DEPTH } from '../../engine/base/json.ts';
-import { nestsTooDeep } from '../../engine/base/json-text.ts';
-import { decodeText, maskSent } from '../../engine/model/peer-text.ts';
-import { isRetryableStatus, parseRetryAfter } from '../../engine/model/retry-after.ts';
-import type { HttpResponse } from '../../engine/ports/http.ts';
+import { copyJson, type Json, JsonError, MAX_DEPTH } from '../../engine/base/json/json.ts';
+import { nestsTooDeep } from '../../engine/base/json/json-text.ts';
+import { decodeText, maskSent } from '../../engine/host/peer-text.ts';
+import { isRetryableStatus, parseRetryAfter } from '../../engine/host/retry-after.ts';
+import type { HttpResponse } from '../../engine/host/http.port.ts';
 import type { ApiRequest } from './request.ts';
 
 const MAX_ERROR_BODY = 1000;

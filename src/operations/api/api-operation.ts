@@ -1,8 +1,8 @@
 /** The `api` operation: one outbound HTTP call through the HTTP port. */
 
 import { isOrchestratorError, OrchestratorError } from '../../engine/base/errors.ts';
-import type { HttpClient, HttpResponse } from '../../engine/ports/http.ts';
-import type { Operation, OperationContext } from '../../engine/ports/operation.ts';
+import type { HttpClient, HttpResponse } from '../../engine/host/http.port.ts';
+import type { Operation, OperationContext } from '../../engine/operation/operation.port.ts';
 import { type ApiOutput, describe, readBody, statusFailure } from './answer.ts';
 import { checkApiConfig } from './check-config.ts';
 import { type ApiConfig, apiConfig, isExpected } from './config.ts';

@@ -2,11 +2,11 @@
 
 import { sha256 } from '@noble/hashes/sha2.js';
 import { bytesToHex } from '@noble/hashes/utils.js';
-import { fromBase64 } from '../../engine/base/base64.ts';
-import { ByteBuffer } from '../../engine/base/byte-buffer.ts';
+import { fromBase64 } from '../../engine/base/bytes/base64.ts';
+import { ByteBuffer } from '../../engine/base/bytes/byte-buffer.ts';
 import { OrchestratorError } from '../../engine/base/errors.ts';
-import type { Json } from '../../engine/base/json.ts';
-import { headerProblem } from '../../engine/model/http-header.ts';
+import type { Json } from '../../engine/base/json/json.ts';
+import { headerProblem } from '../../engine/host/http-header.ts';
 import type { ApiConfig, FileContent, Multipart } from './config.ts';
 
 export interface RequestBody {

@@ -1,8 +1,8 @@
 /** The checks of an `api` config when a definition is loaded. */
 
-import type { JsonObject } from '../../engine/base/json.ts';
-import { headerProblem } from '../../engine/model/http-header.ts';
-import type { ConfigIssue } from '../../engine/ports/operation.ts';
+import type { JsonObject } from '../../engine/base/json/json.ts';
+import { headerProblem } from '../../engine/host/http-header.ts';
+import type { ConfigIssue } from '../../engine/operation/operation.port.ts';
 
 /** The keys that say what is sent. */
 const BODIES = ['body', 'form', 'multipart', 'binary'];

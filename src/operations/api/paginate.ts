@@ -1,9 +1,9 @@
 /** Reads a list that a service returns in pages: by its `Link` headers, by cursors, or by a number that grows. */
 
 import { OrchestratorError } from '../../engine/base/errors.ts';
-import { type Json, MAX_VALUE_BYTES } from '../../engine/base/json.ts';
-import { countedBytes } from '../../engine/base/measure-json.ts';
-import { valueAt } from '../../engine/base/value-at.ts';
+import { type Json, MAX_VALUE_BYTES } from '../../engine/base/json/json.ts';
+import { countedBytes } from '../../engine/base/json/measure-json.ts';
+import { valueAt } from '../../engine/base/json/value-at.ts';
 import { type ApiOutput, describe } from './answer.ts';
 import { encodeForm } from './body.ts';
 import type { Paginate } from './config.ts';

@@ -1,10 +1,10 @@
 /** Turns an evaluated `api` config into the request to send. */
 
-import { toBase64 } from '../../engine/base/base64.ts';
-import { toMs } from '../../engine/base/duration.ts';
+import { toBase64 } from '../../engine/base/bytes/base64.ts';
+import { toMs } from '../../engine/base/time/duration.ts';
 import { OrchestratorError } from '../../engine/base/errors.ts';
-import type { HttpRequest } from '../../engine/ports/http.ts';
-import type { OperationContext } from '../../engine/ports/operation.ts';
+import type { HttpRequest } from '../../engine/host/http.port.ts';
+import type { OperationContext } from '../../engine/operation/operation.port.ts';
 import { encodeForm, toBody } from './body.ts';
 import { CONTENT_TYPE_OF_MULTIPART } from './check-config.ts';
 import type { ApiAuth, ApiConfig } from './config.ts';

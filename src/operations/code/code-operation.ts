@@ -2,12 +2,12 @@
 
 import * as z from 'zod/mini';
 import { OrchestratorError } from '../../engine/base/errors.ts';
-import type { Json, JsonObject } from '../../engine/base/json.ts';
+import type { Json, JsonObject } from '../../engine/base/json/json.ts';
 import { isPromise } from '../../engine/base/maybe-promise.ts';
 import { once } from '../../engine/base/once.ts';
 import { suggestName } from '../../engine/base/suggest-name.ts';
-import type { Logger } from '../../engine/ports/logger.ts';
-import type { ExecutionInfo, Operation, OperationContext } from '../../engine/ports/operation.ts';
+import type { Logger } from '../../engine/host/logger.port.ts';
+import type { ExecutionInfo, Operation, OperationContext } from '../../engine/operation/operation.port.ts';
 
 /** What a script receives. */
 // biome-ignore lint/suspicious/noExplicitAny: the shape of an input is written in the definition, where TypeScript can't see it

@@ -15,7 +15,7 @@
  */
 
 import { type ErrorCode, isOrchestratorError, messageOf, OrchestratorError } from '../../engine/base/errors.ts';
-import type { Json, JsonObject } from '../../engine/base/json.ts';
+import type { Json, JsonObject } from '../../engine/base/json/json.ts';
 import { MAX_BATCH, type Recipient } from './config.ts';
 import { type CommonParts, commonParts, recipientAddress, recipientMessage } from './message.ts';
 import { createPace, type Pace } from './pace.ts';

@@ -1,11 +1,11 @@
 /** The checks of an `email` config when a definition is loaded. */
 
-import type { Json, JsonObject } from '../../engine/base/json.ts';
+import type { Json, JsonObject } from '../../engine/base/json/json.ts';
 import { suggestName } from '../../engine/base/suggest-name.ts';
 import { oneOf, quoted } from '../../engine/base/wording.ts';
-import { lineProblem, mailHeaderProblem, readAddress } from '../../engine/model/mail-fields.ts';
-import type { MailSender } from '../../engine/ports/mail.ts';
-import type { ConfigIssue } from '../../engine/ports/operation.ts';
+import { lineProblem, mailHeaderProblem, readAddress } from '../../engine/operation/mail-fields.ts';
+import type { MailSender } from '../../engine/operation/mail.port.ts';
+import type { ConfigIssue } from '../../engine/operation/operation.port.ts';
 import { OWN_KEYS, settingsOf } from './config.ts';
 
 export interface Senders {

@@ -1,10 +1,10 @@
 /** The `email` operation: sends a mail, or a batch of mails. */
 
 import { OrchestratorError } from '../../engine/base/errors.ts';
-import type { Clock } from '../../engine/ports/clock.ts';
-import type { HttpClient } from '../../engine/ports/http.ts';
-import type { MailSender } from '../../engine/ports/mail.ts';
-import type { Operation } from '../../engine/ports/operation.ts';
+import type { Clock } from '../../engine/host/clock.port.ts';
+import type { HttpClient } from '../../engine/host/http.port.ts';
+import type { MailSender } from '../../engine/operation/mail.port.ts';
+import type { Operation } from '../../engine/operation/operation.port.ts';
 import { type BatchOutput, sendBatch } from './batch.ts';
 import { checkEmailConfig, senderName, TEMPLATE_HEADER } from './check-config.ts';
 import { type EmailConfig, emailConfig } from './config.ts';

@@ -1,10 +1,10 @@
 /** Turns an evaluated `email` config into a checked message. What does not fit is refused with `INVALID_INPUT`. */
 
 import { utf8ToBytes } from '@noble/hashes/utils.js';
-import { fromBase64 } from '../../engine/base/base64.ts';
+import { fromBase64 } from '../../engine/base/bytes/base64.ts';
 import { OrchestratorError } from '../../engine/base/errors.ts';
-import { hashText } from '../../engine/base/hash.ts';
-import type { JsonObject } from '../../engine/base/json.ts';
+import { hashText } from '../../engine/base/bytes/hash.ts';
+import type { JsonObject } from '../../engine/base/json/json.ts';
 import {
   lineProblem,
   mailHeaderProblem,
@@ -12,9 +12,9 @@ import {
   readAddress,
   readFilename,
   readPlainAddress,
-} from '../../engine/model/mail-fields.ts';
-import type { MailAddress, MailAttachment, MailMessage } from '../../engine/ports/mail.ts';
-import type { OperationContext } from '../../engine/ports/operation.ts';
+} from '../../engine/operation/mail-fields.ts';
+import type { MailAddress, MailAttachment, MailMessage } from '../../engine/operation/mail.port.ts';
+import type { OperationContext } from '../../engine/operation/operation.port.ts';
 import { type AttachmentConfig, type EmailConfig, MAX_RECIPIENTS } from './config.ts';
 
 /** What is the same in every mail of an agent. */

@@ -1,6 +1,6 @@
 /** Keeps the rate of a batch: when the next send may begin. */
 
-import type { Clock } from '../../engine/ports/clock.ts';
+import type { Clock } from '../../engine/host/clock.port.ts';
 
 export interface Pace {
   /** Waits until a send may begin. @throws the reason of the signal */

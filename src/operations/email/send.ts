@@ -1,14 +1,14 @@
 /** One call of a mail sender, with a timeout, whose failures say nothing that is secret. */
 
-import { toMs } from '../../engine/base/duration.ts';
+import { toMs } from '../../engine/base/time/duration.ts';
 import { isOrchestratorError, messageOf, OrchestratorError } from '../../engine/base/errors.ts';
-import type { Json, JsonObject } from '../../engine/base/json.ts';
-import { underDeadline } from '../../engine/base/under-deadline.ts';
-import type { Clock } from '../../engine/ports/clock.ts';
-import type { HttpClient } from '../../engine/ports/http.ts';
-import type { Logger } from '../../engine/ports/logger.ts';
-import type { MailMessage, MailSender } from '../../engine/ports/mail.ts';
-import type { OperationContext } from '../../engine/ports/operation.ts';
+import type { Json, JsonObject } from '../../engine/base/json/json.ts';
+import { underDeadline } from '../../engine/base/time/under-deadline.ts';
+import type { Clock } from '../../engine/host/clock.port.ts';
+import type { HttpClient } from '../../engine/host/http.port.ts';
+import type { Logger } from '../../engine/host/logger.port.ts';
+import type { MailMessage, MailSender } from '../../engine/operation/mail.port.ts';
+import type { OperationContext } from '../../engine/operation/operation.port.ts';
 import { type EmailConfig, settingsOf } from './config.ts';
 
 /** What all sends of an attempt share. */

@@ -1,6 +1,6 @@
 /** The page of a PDF: its size and its margins, from CSS lengths to points. */
 
-import type { PdfRequest } from '../../engine/ports/pdf.ts';
+import type { PdfRequest } from '../../engine/operation/pdf.port.ts';
 
 const MM = 72 / 25.4;
 /** Points of each unit. */

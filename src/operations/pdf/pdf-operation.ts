@@ -1,17 +1,17 @@
 /** The `pdf` operation: renders HTML as a PDF through the PDF port. */
 
 import * as z from 'zod/mini';
-import { toBase64 } from '../../engine/base/base64.ts';
-import { toMs, type WrittenDuration } from '../../engine/base/duration.ts';
-import { durationSchema } from '../../engine/base/duration-schema.ts';
+import { toBase64 } from '../../engine/base/bytes/base64.ts';
+import { toMs, type WrittenDuration } from '../../engine/base/time/duration.ts';
+import { durationSchema } from '../../engine/base/time/duration-schema.ts';
 import { isOrchestratorError, OrchestratorError } from '../../engine/base/errors.ts';
-import type { JsonObject } from '../../engine/base/json.ts';
+import type { JsonObject } from '../../engine/base/json/json.ts';
 import { once } from '../../engine/base/once.ts';
-import { underDeadline } from '../../engine/base/under-deadline.ts';
-import type { Clock } from '../../engine/ports/clock.ts';
-import type { HttpClient } from '../../engine/ports/http.ts';
-import type { ConfigIssue, Operation, OperationContext } from '../../engine/ports/operation.ts';
-import type { PdfDocument, PdfRenderer } from '../../engine/ports/pdf.ts';
+import { underDeadline } from '../../engine/base/time/under-deadline.ts';
+import type { Clock } from '../../engine/host/clock.port.ts';
+import type { HttpClient } from '../../engine/host/http.port.ts';
+import type { ConfigIssue, Operation, OperationContext } from '../../engine/operation/operation.port.ts';
+import type { PdfDocument, PdfRenderer } from '../../engine/operation/pdf.port.ts';
 import { LENGTH, PAGE_FORMATS, type PageConfig, parseLength, toPageLayout } from './page-layout.ts';
 
 export interface PdfOperationParts {

@@ -1,13 +1,13 @@
 /** The config of the `sms` operation: its schema, and the checks at load. */
 
 import * as z from 'zod/mini';
-import type { JsonObject } from '../../engine/base/json.ts';
+import type { JsonObject } from '../../engine/base/json/json.ts';
 import { once } from '../../engine/base/once.ts';
 import { suggestName } from '../../engine/base/suggest-name.ts';
 import { oneOf, quoted } from '../../engine/base/wording.ts';
-import type { ConfigIssue } from '../../engine/ports/operation.ts';
-import type { SmsSender } from '../../engine/ports/sms.ts';
-import type { StandardSchema } from '../../engine/ports/standard-schema.ts';
+import type { ConfigIssue } from '../../engine/operation/operation.port.ts';
+import type { SmsSender } from '../../engine/operation/sms.port.ts';
+import type { StandardSchema } from '../../engine/operation/standard-schema.port.ts';
 
 /** In `from` and `provider`, null means absent, so that an expression can leave an option out. */
 export interface SmsConfig {

@@ -1,11 +1,11 @@
 /** The `sms` operation: sends one text message. */
 
 import { isOrchestratorError, OrchestratorError } from '../../engine/base/errors.ts';
-import { type Deadline, underDeadline } from '../../engine/base/under-deadline.ts';
-import type { Clock } from '../../engine/ports/clock.ts';
-import type { HttpClient } from '../../engine/ports/http.ts';
-import type { Operation } from '../../engine/ports/operation.ts';
-import type { SmsSender } from '../../engine/ports/sms.ts';
+import { type Deadline, underDeadline } from '../../engine/base/time/under-deadline.ts';
+import type { Clock } from '../../engine/host/clock.port.ts';
+import type { HttpClient } from '../../engine/host/http.port.ts';
+import type { Operation } from '../../engine/operation/operation.port.ts';
+import type { SmsSender } from '../../engine/operation/sms.port.ts';
 import { checkSmsConfig, type SmsConfig, senderName, smsConfig } from './config.ts';
 
 /** The output of an `sms` agent. */

@@ -1,7 +1,7 @@
 /** CSV by RFC 4180: rows as text, and text as rows. */
 
 import { OrchestratorError } from '../../engine/base/errors.ts';
-import type { Json, JsonObject } from '../../engine/base/json.ts';
+import type { Json, JsonObject } from '../../engine/base/json/json.ts';
 
 const LINE_END = '\r\n';
 

@@ -1,8 +1,8 @@
 /** Cursors of pages: where the next page begins, bound to what is listed. */
 
-import { fromBase64, toBase64 } from '../../engine/base/base64.ts';
+import { fromBase64, toBase64 } from '../../engine/base/bytes/base64.ts';
 import { OrchestratorError } from '../../engine/base/errors.ts';
-import type { Json } from '../../engine/base/json.ts';
+import type { Json } from '../../engine/base/json/json.ts';
 
 /** @param of - what is listed: a statement with its values, or a store with its prefix */
 export function toCursor(position: string | number, of: Json): string {

@@ -1,9 +1,9 @@
 /** Converts a value to the bytes of an object, and back. */
 
-import { fromBase64, toBase64 } from '../../engine/base/base64.ts';
+import { fromBase64, toBase64 } from '../../engine/base/bytes/base64.ts';
 import { OrchestratorError } from '../../engine/base/errors.ts';
-import { copyJson, type Json, JsonError, type JsonObject, MAX_VALUE_BYTES } from '../../engine/base/json.ts';
-import type { StoredObject } from '../../engine/ports/data.ts';
+import { copyJson, type Json, JsonError, type JsonObject, MAX_VALUE_BYTES } from '../../engine/base/json/json.ts';
+import type { StoredObject } from '../../engine/storage/data.port.ts';
 import { fromCsv } from './csv.ts';
 import { CONTENT_TYPES, rowsToText } from './row-text.ts';
 

@@ -1,7 +1,7 @@
 /** Rows as text in the formats of an export: JSON, lines of JSON, CSV. */
 
 import { OrchestratorError } from '../../engine/base/errors.ts';
-import type { Json, JsonObject } from '../../engine/base/json.ts';
+import type { Json, JsonObject } from '../../engine/base/json/json.ts';
 import { toCsvLine } from './csv.ts';
 
 export type RowFormat = 'json' | 'csv' | 'ndjson';

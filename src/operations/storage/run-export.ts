@@ -1,8 +1,8 @@
 /** Runs `action: export`: rows as text, in the output or as an object of a store. */
 
 import { OrchestratorError } from '../../engine/base/errors.ts';
-import { copySized, type Json, type JsonObject, MAX_VALUE_BYTES } from '../../engine/base/json.ts';
-import type { KvStore, ObjectStore } from '../../engine/ports/data.ts';
+import { copySized, type Json, type JsonObject, MAX_VALUE_BYTES } from '../../engine/base/json/json.ts';
+import type { KvStore, ObjectStore } from '../../engine/storage/data.port.ts';
 import { CONTENT_TYPES, createRowWriter, type RowFormat, type RowWriter } from './row-text.ts';
 import { statementOf } from './run-sql.ts';
 import { keyOf, STORE_PAGE } from './run-stores.ts';

@@ -1,7 +1,7 @@
 /** Runs the actions of SQL databases, except exports. */
 
-import type { Json } from '../../engine/base/json.ts';
-import type { SqlDatabase, SqlStatement } from '../../engine/ports/data.ts';
+import type { Json } from '../../engine/base/json/json.ts';
+import type { SqlDatabase, SqlStatement } from '../../engine/storage/data.port.ts';
 import { readCursor, toCursor } from './cursor.ts';
 import { type Params, withParams } from './statement.ts';
 import type { StorageConfig } from './storage-config.ts';

@@ -1,9 +1,9 @@
 /** Runs the actions of keyed values and of objects, except exports. */
 
 import { messageOf, OrchestratorError } from '../../engine/base/errors.ts';
-import type { Json } from '../../engine/base/json.ts';
-import { MAX_VALUE_BYTES } from '../../engine/base/json.ts';
-import { checkKey, type KvStore, type ObjectStore } from '../../engine/ports/data.ts';
+import type { Json } from '../../engine/base/json/json.ts';
+import { MAX_VALUE_BYTES } from '../../engine/base/json/json.ts';
+import { checkKey, type KvStore, type ObjectStore } from '../../engine/storage/data.port.ts';
 import { readCursor, toCursor } from './cursor.ts';
 import { fromStoredObject, toStoredObject } from './object-content.ts';
 import type { StorageConfig } from './storage-config.ts';

@@ -1,9 +1,9 @@
 /** Puts the values of `params` into a statement, in place of its placeholders. */
 
 import { OrchestratorError } from '../../engine/base/errors.ts';
-import type { Json, JsonObject } from '../../engine/base/json.ts';
-import type { SqlStatement } from '../../engine/ports/data.ts';
-import { type SqlToken, scanSql } from '../../engine/ports/sql-text.ts';
+import type { Json, JsonObject } from '../../engine/base/json/json.ts';
+import type { SqlStatement } from '../../engine/storage/data.port.ts';
+import { type SqlToken, scanSql } from '../../engine/storage/sql-text.ts';
 
 export type Params = readonly Json[] | JsonObject;
 

@@ -1,12 +1,12 @@
 /** The config of a `storage` agent: its schema, and which keys go with which type and action. */
 
 import * as z from 'zod/mini';
-import type { Json, JsonObject } from '../../engine/base/json.ts';
+import type { Json, JsonObject } from '../../engine/base/json/json.ts';
 import { once } from '../../engine/base/once.ts';
 import { suggestName } from '../../engine/base/suggest-name.ts';
 import { quoted } from '../../engine/base/wording.ts';
-import type { KvStore, ObjectStore, SqlDatabase } from '../../engine/ports/data.ts';
-import type { ConfigIssue } from '../../engine/ports/operation.ts';
+import type { KvStore, ObjectStore, SqlDatabase } from '../../engine/storage/data.port.ts';
+import type { ConfigIssue } from '../../engine/operation/operation.port.ts';
 
 export type Binding = KvStore | ObjectStore | SqlDatabase;
 export type Bindings = ReadonlyMap<string, Binding>;

@@ -1,8 +1,8 @@
 /** The `storage` operation: keyed values (`kv`), objects (`r2`) and SQL databases (`d1`), in the configured storage or in a binding. */
 
 import { isOrchestratorError, OrchestratorError } from '../../engine/base/errors.ts';
-import type { Json, JsonObject } from '../../engine/base/json.ts';
-import type { Operation, OperationContext } from '../../engine/ports/operation.ts';
+import type { Json, JsonObject } from '../../engine/base/json/json.ts';
+import type { Operation, OperationContext } from '../../engine/operation/operation.port.ts';
 import { runExport } from './run-export.ts';
 import { runSql } from './run-sql.ts';
 import { runKv, runObjects } from './run-stores.ts';

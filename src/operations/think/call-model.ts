@@ -1,11 +1,11 @@
 /** One call of a model in a conversation, as a stored part of the attempt. */
 
-import { toMs } from '../../engine/base/duration.ts';
+import { toMs } from '../../engine/base/time/duration.ts';
 import { isOrchestratorError, OrchestratorError } from '../../engine/base/errors.ts';
-import type { JsonObject } from '../../engine/base/json.ts';
-import { underDeadline } from '../../engine/base/under-deadline.ts';
-import type { TokenUsage } from '../../engine/model/execution.ts';
-import type { Clock } from '../../engine/ports/clock.ts';
+import type { JsonObject } from '../../engine/base/json/json.ts';
+import { underDeadline } from '../../engine/base/time/under-deadline.ts';
+import type { TokenUsage } from '../../engine/execution/execution.ts';
+import type { Clock } from '../../engine/host/clock.port.ts';
 import type {
   ModelAnswer,
   ModelMessage,
@@ -13,8 +13,8 @@ import type {
   ModelProvider,
   ModelRequest,
   ModelUsage,
-} from '../../engine/ports/model.ts';
-import type { OperationContext } from '../../engine/ports/operation.ts';
+} from '../../engine/operation/model.port.ts';
+import type { OperationContext } from '../../engine/operation/operation.port.ts';
 import type { ThinkConfig } from './config.ts';
 import type { Tool } from './toolbox.ts';
 

@@ -1,9 +1,9 @@
 /** One conversation with a model: calls of the model and of tools, until the answer is complete. */
 
 import { OrchestratorError } from '../../engine/base/errors.ts';
-import type { Json } from '../../engine/base/json.ts';
+import type { Json } from '../../engine/base/json/json.ts';
 import type { ValueCheck } from '../../engine/json-schema/compile-json-schema.ts';
-import type { ModelMessage } from '../../engine/ports/model.ts';
+import type { ModelMessage } from '../../engine/operation/model.port.ts';
 import { callModel, type ModelCalls, type StoredAnswer } from './call-model.ts';
 import { callTools, type ToolCalls } from './call-tools.ts';
 import { readObject } from './structured-answer.ts';

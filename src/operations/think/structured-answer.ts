@@ -1,7 +1,7 @@
 /** Reads the text of a model's answer as JSON that fits a schema. */
 
-import { copyJson, type Json, JsonError } from '../../engine/base/json.ts';
-import { nestsTooDeep } from '../../engine/base/json-text.ts';
+import { copyJson, type Json, JsonError } from '../../engine/base/json/json.ts';
+import { nestsTooDeep } from '../../engine/base/json/json-text.ts';
 import type { ValueCheck } from '../../engine/json-schema/compile-json-schema.ts';
 import { describeProblems } from './check-schema.ts';
 

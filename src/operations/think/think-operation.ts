@@ -1,13 +1,13 @@
 /** The `think` operation: asks a language model, which may call tools. */
 
 import { OrchestratorError } from '../../engine/base/errors.ts';
-import type { Json } from '../../engine/base/json.ts';
-import type { TokenUsage } from '../../engine/model/execution.ts';
-import { addUsage } from '../../engine/model/token-usage.ts';
-import type { Clock } from '../../engine/ports/clock.ts';
-import type { ModelFinishReason, ModelProvider } from '../../engine/ports/model.ts';
-import type { Operation, OperationContext } from '../../engine/ports/operation.ts';
-import type { ToolServers } from '../../engine/ports/tool-server.ts';
+import type { Json } from '../../engine/base/json/json.ts';
+import type { TokenUsage } from '../../engine/execution/execution.ts';
+import { addUsage } from '../../engine/operation/token-usage.ts';
+import type { Clock } from '../../engine/host/clock.port.ts';
+import type { ModelFinishReason, ModelProvider } from '../../engine/operation/model.port.ts';
+import type { Operation, OperationContext } from '../../engine/operation/operation.port.ts';
+import type { ToolServers } from '../../engine/operation/tool-server.port.ts';
 import { attemptOf } from './call-model.ts';
 import { checkBySchema } from './check-schema.ts';
 import { checkThinkConfig, promptProblem, providerName, type ThinkConfig, thinkConfig } from './config.ts';

@@ -1,12 +1,12 @@
 /** The tools of a conversation: their names, and what each one is. */
 
 import { OrchestratorError } from '../../engine/base/errors.ts';
-import type { JsonObject } from '../../engine/base/json.ts';
+import type { JsonObject } from '../../engine/base/json/json.ts';
 import { suggestName } from '../../engine/base/suggest-name.ts';
 import type { ValueCheck } from '../../engine/json-schema/compile-json-schema.ts';
-import type { ModelTool } from '../../engine/ports/model.ts';
-import type { OperationContext } from '../../engine/ports/operation.ts';
-import type { ToolDescription, ToolServerCall, ToolServers } from '../../engine/ports/tool-server.ts';
+import type { ModelTool } from '../../engine/operation/model.port.ts';
+import type { OperationContext } from '../../engine/operation/operation.port.ts';
+import type { ToolDescription, ToolServerCall, ToolServers } from '../../engine/operation/tool-server.port.ts';
 import { checkBySchema } from './check-schema.ts';
 import type { ThinkConfig } from './config.ts';
 import type { AgentEntry, ServerEntry } from './tools-config.ts';

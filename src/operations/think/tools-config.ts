@@ -1,12 +1,12 @@
 /** The key `tools` of a `think` agent: its schema, and the checks at load. */
 
 import * as z from 'zod/mini';
-import type { Json, JsonObject } from '../../engine/base/json.ts';
+import type { Json, JsonObject } from '../../engine/base/json/json.ts';
 import { suggestName } from '../../engine/base/suggest-name.ts';
 import { quoted } from '../../engine/base/wording.ts';
 import { isMap } from '../../engine/json-schema/check-json-schema.ts';
-import type { AgentCall, ConfigIssue } from '../../engine/ports/operation.ts';
-import type { ToolTransport } from '../../engine/ports/tool-server.ts';
+import type { AgentCall, ConfigIssue } from '../../engine/operation/operation.port.ts';
+import type { ToolTransport } from '../../engine/operation/tool-server.port.ts';
 import { schemaIssues } from './check-schema.ts';
 
 /** Tools of a tool server. */

@@ -1,16 +1,16 @@
 /** The `tools` operation: one call of a tool on a tool server. */
 
 import * as z from 'zod/mini';
-import { toMs, type WrittenDuration } from '../../engine/base/duration.ts';
-import { durationSchema } from '../../engine/base/duration-schema.ts';
+import { toMs, type WrittenDuration } from '../../engine/base/time/duration.ts';
+import { durationSchema } from '../../engine/base/time/duration-schema.ts';
 import { OrchestratorError } from '../../engine/base/errors.ts';
-import type { Json, JsonObject } from '../../engine/base/json.ts';
+import type { Json, JsonObject } from '../../engine/base/json/json.ts';
 import { once } from '../../engine/base/once.ts';
 import { suggestName } from '../../engine/base/suggest-name.ts';
-import { toolNameProblem } from '../../engine/model/tool-name.ts';
-import type { Clock } from '../../engine/ports/clock.ts';
-import type { ConfigIssue, Operation } from '../../engine/ports/operation.ts';
-import type { ToolServers, ToolTransport } from '../../engine/ports/tool-server.ts';
+import { toolNameProblem } from '../../engine/operation/tool-name.ts';
+import type { Clock } from '../../engine/host/clock.port.ts';
+import type { ConfigIssue, Operation } from '../../engine/operation/operation.port.ts';
+import type { ToolServers, ToolTransport } from '../../engine/operation/tool-server.port.ts';
 
 export interface ToolsOperationParts {
   readonly servers: ToolServers;

@@ -1,10 +1,10 @@
 /** Checks the references that definitions have written out: whether they lead to a version, and whether its variables are in the input of the agent. */
 
 import { isOrchestratorError } from '../../engine/base/errors.ts';
-import { formatPath } from '../../engine/base/json.ts';
+import { formatPath } from '../../engine/base/json/json.ts';
 import type { CompiledEnsemble, ComponentUse } from '../../engine/compiled/compiled-ensemble.ts';
-import { variableProblem } from '../../engine/definition/compile/compile-references.ts';
-import type { Logger } from '../../engine/ports/logger.ts';
+import { variableProblem } from '../../engine/definition/compile/config/compile-references.ts';
+import type { Logger } from '../../engine/host/logger.port.ts';
 import type { Components } from './components.ts';
 
 export interface UseProblem {

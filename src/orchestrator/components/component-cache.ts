@@ -4,10 +4,10 @@
  */
 
 import { isPromise, type MaybePromise } from '../../engine/base/maybe-promise.ts';
-import type { ComponentContent } from '../../engine/model/component.ts';
-import type { Clock } from '../../engine/ports/clock.ts';
-import type { ComponentSource, StoredComponent } from '../../engine/ports/component-source.ts';
-import type { Logger } from '../../engine/ports/logger.ts';
+import type { ComponentContent } from '../../engine/component/component.ts';
+import type { Clock } from '../../engine/host/clock.port.ts';
+import type { ComponentSource, StoredComponent } from '../../engine/component/component-source.port.ts';
+import type { Logger } from '../../engine/host/logger.port.ts';
 
 export interface ComponentCache {
   /** @throws what the source throws, if nothing is known of the component */

@@ -10,8 +10,8 @@ import {
   HAS_TAGS,
   readComponentConfig,
   type TextLanguage,
-} from '../../engine/definition/compile/compile-references.ts';
-import { ExpressionSyntaxError } from '../../engine/expression/expression-syntax-error.ts';
+} from '../../engine/definition/compile/config/compile-references.ts';
+import { ExpressionSyntaxError } from '../../engine/expression/syntax/expression-syntax-error.ts';
 import type { FunctionTable } from '../../engine/expression/functions/function-table.ts';
 import {
   type ComponentContent,
@@ -22,7 +22,7 @@ import {
   type Deployment,
   MAX_CONTENT,
   type ResolvedComponent,
-} from '../../engine/model/component.ts';
+} from '../../engine/component/component.ts';
 import {
   readFilePath,
   readKind,
@@ -31,13 +31,17 @@ import {
   readNote,
   readVersion,
   refuse,
-} from '../../engine/model/component-fields.ts';
-import { decodeCursor, encodeCursor, pageLimit } from '../../engine/model/cursor.ts';
-import { NAME_PATTERN } from '../../engine/model/name.ts';
-import { deploymentTag } from '../../engine/model/split.ts';
-import type { Clock } from '../../engine/ports/clock.ts';
-import type { ComponentSource, ResolveComponent, StoredComponent } from '../../engine/ports/component-source.ts';
-import type { TemplateEngine } from '../../engine/ports/template-engine.ts';
+} from '../../engine/component/component-fields.ts';
+import { decodeCursor, encodeCursor, pageLimit } from '../../engine/storage/cursor.ts';
+import { NAME_PATTERN } from '../../engine/ensemble/name.ts';
+import { deploymentTag } from '../../engine/component/split.ts';
+import type { Clock } from '../../engine/host/clock.port.ts';
+import type {
+  ComponentSource,
+  ResolveComponent,
+  StoredComponent,
+} from '../../engine/component/component-source.port.ts';
+import type { TemplateEngine } from '../../engine/component/template-engine.port.ts';
 import { alwaysChanged, type ChangeOptions, refuseOtherVersion } from '../changes.ts';
 import type { Page } from '../definitions/definitions.ts';
 import type { ComponentCache } from './component-cache.ts';

@@ -1,13 +1,13 @@
 /** Puts the components of an orchestrator together: their source, what this process knows of them, and the public object. */
 
 import { storageComponents } from '../../adapters/components/storage-components.ts';
-import type { Emitter } from '../../engine/events/emitter.ts';
-import type { Clock } from '../../engine/ports/clock.ts';
-import type { ComponentSource, ResolveComponent } from '../../engine/ports/component-source.ts';
-import type { Logger } from '../../engine/ports/logger.ts';
-import type { Storage } from '../../engine/ports/storage.ts';
-import { functionsOf } from '../functions-of.ts';
-import type { OrchestratorOptions } from '../options.ts';
+import type { Emitter } from '../../engine/events/rules/emitter.ts';
+import type { Clock } from '../../engine/host/clock.port.ts';
+import type { ComponentSource, ResolveComponent } from '../../engine/component/component-source.port.ts';
+import type { Logger } from '../../engine/host/logger.port.ts';
+import type { Storage } from '../../engine/storage/storage.port.ts';
+import { functionsOf } from '../options/functions-of.ts';
+import type { OrchestratorOptions } from '../options/options.ts';
 import { createComponentCache } from './component-cache.ts';
 import { type Components, createComponents } from './components.ts';
 import { ensureComponents } from './ensure-components.ts';

@@ -1,11 +1,11 @@
 /** `components.ensure()`: what an app brings with its code is there when it starts, whether it starts the first time or not. */
 
 import { isOrchestratorError, OrchestratorError } from '../../engine/base/errors.ts';
-import { equalJson, type Json } from '../../engine/base/json.ts';
+import { equalJson, type Json } from '../../engine/base/json/json.ts';
 import type { MaybePromise } from '../../engine/base/maybe-promise.ts';
 import { isRecord, refuseUnknownKeys } from '../../engine/base/read-options.ts';
-import type { ComponentContent, ComponentMetadata } from '../../engine/model/component.ts';
-import { readMetadata, refuse } from '../../engine/model/component-fields.ts';
+import type { ComponentContent, ComponentMetadata } from '../../engine/component/component.ts';
+import { readMetadata, refuse } from '../../engine/component/component-fields.ts';
 import type { Component, ComponentCalls, EnsuredComponent, EnsureResult } from './components.ts';
 
 type ReadText = (name: string, version: string) => MaybePromise<ComponentContent | undefined>;

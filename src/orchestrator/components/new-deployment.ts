@@ -1,8 +1,8 @@
 /** Reads what a caller deploys: one version, a split of several, or a rollout, which is a split that advances by itself. */
 
-import { DURATION_RULE, type Duration, isDuration, toMs } from '../../engine/base/duration.ts';
-import { compileSplitKey } from '../../engine/definition/compile/compile-references.ts';
-import { ExpressionSyntaxError } from '../../engine/expression/expression-syntax-error.ts';
+import { DURATION_RULE, type Duration, isDuration, toMs } from '../../engine/base/time/duration.ts';
+import { compileSplitKey } from '../../engine/definition/compile/config/compile-references.ts';
+import { ExpressionSyntaxError } from '../../engine/expression/syntax/expression-syntax-error.ts';
 import type { FunctionTable } from '../../engine/expression/functions/function-table.ts';
 import {
   type Deployment,
@@ -11,11 +11,11 @@ import {
   LATEST,
   type Rollout,
   type Split,
-} from '../../engine/model/component.ts';
-import { readNote, readVersion, refuse } from '../../engine/model/component-fields.ts';
-import { areSteps, guardProblem, STEPS_RULE } from '../../engine/model/guard.ts';
-import { mainVersion, splitProblem } from '../../engine/model/split.ts';
-import type { StoredComponent } from '../../engine/ports/component-source.ts';
+} from '../../engine/component/component.ts';
+import { readNote, readVersion, refuse } from '../../engine/component/component-fields.ts';
+import { areSteps, guardProblem, STEPS_RULE } from '../../engine/component/guard.ts';
+import { mainVersion, splitProblem } from '../../engine/component/split.ts';
+import type { StoredComponent } from '../../engine/component/component-source.port.ts';
 import { noVersion } from './resolve-component.ts';
 
 export interface NewDeployment {

@@ -11,14 +11,14 @@ import {
   LATEST,
   readReference,
   type Split,
-} from '../../engine/model/component.ts';
-import { chooseVersion, showSplit } from '../../engine/model/split.ts';
+} from '../../engine/component/component.ts';
+import { chooseVersion, showSplit } from '../../engine/component/split.ts';
 import type {
   Resolution,
   ResolveComponent,
   SplitSubject,
   StoredComponent,
-} from '../../engine/ports/component-source.ts';
+} from '../../engine/component/component-source.port.ts';
 import type { ComponentCache } from './component-cache.ts';
 import type { ReadSplitKey } from './split-key.ts';
 

@@ -3,16 +3,16 @@
  * the step. Of several processes that find a step over, or its guard broken, one makes the change.
  */
 
-import type { JsonObject } from '../../engine/base/json.ts';
-import type { Emitter } from '../../engine/events/emitter.ts';
-import type { Deployment, Rollout, UsedComponent } from '../../engine/model/component.ts';
-import type { Execution } from '../../engine/model/execution.ts';
-import { isBroken, type StepCount } from '../../engine/model/guard.ts';
-import type { Clock } from '../../engine/ports/clock.ts';
-import type { ComponentSource, StoredComponent } from '../../engine/ports/component-source.ts';
-import type { DocumentStore } from '../../engine/ports/document-store.ts';
-import type { Logger } from '../../engine/ports/logger.ts';
-import type { TimedTask, TimedWork } from '../timed-work.ts';
+import type { JsonObject } from '../../engine/base/json/json.ts';
+import type { Emitter } from '../../engine/events/rules/emitter.ts';
+import type { Deployment, Rollout, UsedComponent } from '../../engine/component/component.ts';
+import type { Execution } from '../../engine/execution/execution.ts';
+import { isBroken, type StepCount } from '../../engine/component/guard.ts';
+import type { Clock } from '../../engine/host/clock.port.ts';
+import type { ComponentSource, StoredComponent } from '../../engine/component/component-source.port.ts';
+import type { DocumentStore } from '../../engine/storage/document-store.port.ts';
+import type { Logger } from '../../engine/host/logger.port.ts';
+import type { TimedTask, TimedWork } from '../timed/timed-work.ts';
 import type { ComponentCache } from './component-cache.ts';
 import { nextStep, rolledBack } from './new-deployment.ts';
 

@@ -1,10 +1,10 @@
 /** The key that decides which version of a split an execution gets: the value of an expression that reads its input. */
 
-import { canonicalJson, type JsonObject } from '../../engine/base/json.ts';
+import { canonicalJson, type JsonObject } from '../../engine/base/json/json.ts';
 import { ExpressionScope } from '../../engine/compiled/expression-scope.ts';
-import { compileSplitKey } from '../../engine/definition/compile/compile-references.ts';
+import { compileSplitKey } from '../../engine/definition/compile/config/compile-references.ts';
 import type { FunctionTable } from '../../engine/expression/functions/function-table.ts';
-import type { SplitSubject } from '../../engine/ports/component-source.ts';
+import type { SplitSubject } from '../../engine/component/component-source.port.ts';
 
 /** @returns undefined for the value null and for an empty text @throws ExpressionSyntaxError; EXPRESSION_ERROR */
 export type ReadSplitKey = (by: string, subject: SplitSubject) => string | undefined;

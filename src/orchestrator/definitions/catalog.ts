@@ -6,17 +6,17 @@
  */
 
 import { OrchestratorError } from '../../engine/base/errors.ts';
-import { hashJson } from '../../engine/base/hash.ts';
-import type { Json, JsonObject } from '../../engine/base/json.ts';
+import { hashJson } from '../../engine/base/bytes/hash.ts';
+import type { Json, JsonObject } from '../../engine/base/json/json.ts';
 import { suggestName } from '../../engine/base/suggest-name.ts';
-import type { CompileHost } from '../../engine/definition/compile/compile-host.ts';
+import type { CompileHost } from '../../engine/definition/compile/triggers/compile-host.ts';
 import { parseAgent } from '../../engine/definition/read/parse-ensemble.ts';
-import type { AgentDefinition } from '../../engine/model/ensemble.ts';
-import { NAME_PATTERN } from '../../engine/model/name.ts';
-import type { Clock } from '../../engine/ports/clock.ts';
-import type { DocumentStore } from '../../engine/ports/document-store.ts';
-import type { Logger } from '../../engine/ports/logger.ts';
-import type { MaybePromise } from '../../engine/ports/operation.ts';
+import type { AgentDefinition } from '../../engine/ensemble/ensemble.ts';
+import { NAME_PATTERN } from '../../engine/ensemble/name.ts';
+import type { Clock } from '../../engine/host/clock.port.ts';
+import type { DocumentStore } from '../../engine/storage/document-store.port.ts';
+import type { Logger } from '../../engine/host/logger.port.ts';
+import type { MaybePromise } from '../../engine/operation/operation.port.ts';
 import { type LoadedEnsemble, loadNewEnsemble, loadSharedAgent, logWarnings } from './load-definitions.ts';
 import {
   type DefinitionContent,

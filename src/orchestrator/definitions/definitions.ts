@@ -1,17 +1,17 @@
 /** The ensembles and the agents of an orchestrator, as the public `orchestrator.ensembles` and `orchestrator.agents`. */
 
 import { OrchestratorError } from '../../engine/base/errors.ts';
-import type { JsonObject } from '../../engine/base/json.ts';
+import type { JsonObject } from '../../engine/base/json/json.ts';
 import { refuseUnknownKeys } from '../../engine/base/read-options.ts';
-import { decodeCursor, encodeCursor, pageLimit } from '../../engine/model/cursor.ts';
+import { decodeCursor, encodeCursor, pageLimit } from '../../engine/storage/cursor.ts';
 import type {
   AgentDefinition,
   EnsembleDefinition,
   TriggerDefinition,
   WebhookTrigger,
-} from '../../engine/model/ensemble.ts';
-import { NAME_PATTERN } from '../../engine/model/name.ts';
-import type { Clock } from '../../engine/ports/clock.ts';
+} from '../../engine/ensemble/ensemble.ts';
+import { NAME_PATTERN } from '../../engine/ensemble/name.ts';
+import type { Clock } from '../../engine/host/clock.port.ts';
 import { alwaysChanged, type ChangeOptions, refuseOtherVersion } from '../changes.ts';
 import type { WebhookClaims } from '../webhooks/webhook-claims.ts';
 import { type Catalog, type NewDefinition, notFound } from './catalog.ts';

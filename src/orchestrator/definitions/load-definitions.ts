@@ -2,16 +2,16 @@
 
 import type { AgentSource, EnsembleSource } from '../../authoring/define.ts';
 import { type DefinitionIssue, isOrchestratorError, OrchestratorError } from '../../engine/base/errors.ts';
-import { copyJson, type Json, JsonError } from '../../engine/base/json.ts';
+import { copyJson, type Json, JsonError } from '../../engine/base/json/json.ts';
 import { isPromise, type MaybePromise } from '../../engine/base/maybe-promise.ts';
 import type { CompiledEnsemble } from '../../engine/compiled/compiled-ensemble.ts';
-import { checkTogether, unknownCalls } from '../../engine/definition/compile/check-together.ts';
+import { checkTogether, unknownCalls } from '../../engine/definition/compile/config/check-together.ts';
 import {
   type CompileResult,
   compileEnsemble,
   compileSingleAgent,
 } from '../../engine/definition/compile/compile-ensemble.ts';
-import type { CompileHost } from '../../engine/definition/compile/compile-host.ts';
+import type { CompileHost } from '../../engine/definition/compile/triggers/compile-host.ts';
 import type { EnsembleCall } from '../../engine/definition/compile/resolve-agent.ts';
 import type { Report } from '../../engine/definition/forms/check-shape.ts';
 import {
@@ -23,10 +23,10 @@ import {
 } from '../../engine/definition/read/parse-ensemble.ts';
 import { type Problem, toIssues } from '../../engine/definition/source/problem.ts';
 import type { OutputCheck } from '../../engine/interpreter/run-ensemble.ts';
-import type { AgentDefinition } from '../../engine/model/ensemble.ts';
-import type { ExpectedDocument } from '../../engine/model/stored-execution.ts';
-import { WEBHOOK_ROOT } from '../../engine/model/webhook.ts';
-import type { Logger } from '../../engine/ports/logger.ts';
+import type { AgentDefinition } from '../../engine/ensemble/ensemble.ts';
+import type { ExpectedDocument } from '../../engine/execution/stored-execution.ts';
+import { WEBHOOK_ROOT } from '../../engine/webhook/webhook.ts';
+import type { Logger } from '../../engine/host/logger.port.ts';
 import { type DefinitionSchemas, type InputCheck, inputCheck, outputCheck, takeSchemas } from './standard-schemas.ts';
 
 export interface LoadedEnsemble {

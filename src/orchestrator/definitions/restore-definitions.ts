@@ -2,12 +2,12 @@
 
 import type { EnsembleSource } from '../../authoring/define.ts';
 import { isOrchestratorError, messageOf, OrchestratorError } from '../../engine/base/errors.ts';
-import { hashJson } from '../../engine/base/hash.ts';
-import type { CompileHost } from '../../engine/definition/compile/compile-host.ts';
-import type { AgentDefinition } from '../../engine/model/ensemble.ts';
-import { agentAlone } from '../../engine/model/name.ts';
-import type { MaybePromise } from '../../engine/ports/operation.ts';
-import type { StoredDefinition } from '../../engine/ports/storage.ts';
+import { hashJson } from '../../engine/base/bytes/hash.ts';
+import type { CompileHost } from '../../engine/definition/compile/triggers/compile-host.ts';
+import type { AgentDefinition } from '../../engine/ensemble/ensemble.ts';
+import { agentAlone } from '../../engine/ensemble/name.ts';
+import type { MaybePromise } from '../../engine/operation/operation.port.ts';
+import type { StoredDefinition } from '../../engine/storage/storage.port.ts';
 import type { Catalog } from './catalog.ts';
 import { type LoadedEnsemble, loadEnsemble, loadSharedAgent } from './load-definitions.ts';
 

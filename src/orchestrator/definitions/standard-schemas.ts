@@ -2,11 +2,11 @@
 
 import type { EnsembleSource } from '../../authoring/define.ts';
 import { messageOf, OrchestratorError } from '../../engine/base/errors.ts';
-import type { Json } from '../../engine/base/json.ts';
+import type { Json } from '../../engine/base/json/json.ts';
 import { isPromise, type MaybePromise } from '../../engine/base/maybe-promise.ts';
 import { shortList } from '../../engine/base/read-shape.ts';
 import type { OutputCheck } from '../../engine/interpreter/run-ensemble.ts';
-import { issuePath, type StandardResult, type StandardSchema } from '../../engine/ports/standard-schema.ts';
+import { issuePath, type StandardResult, type StandardSchema } from '../../engine/operation/standard-schema.port.ts';
 
 export interface DefinitionSchemas {
   readonly inputSchema?: StandardSchema;

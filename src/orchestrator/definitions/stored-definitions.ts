@@ -1,9 +1,9 @@
 /** The definitions that were created at run time, as documents of the storage. */
 
-import { hashJson } from '../../engine/base/hash.ts';
-import type { JsonObject } from '../../engine/base/json.ts';
-import type { Clock } from '../../engine/ports/clock.ts';
-import type { DocumentStore, StoredDocument } from '../../engine/ports/storage.ts';
+import { hashJson } from '../../engine/base/bytes/hash.ts';
+import type { JsonObject } from '../../engine/base/json/json.ts';
+import type { Clock } from '../../engine/host/clock.port.ts';
+import type { DocumentStore, StoredDocument } from '../../engine/storage/storage.port.ts';
 
 import { allDocuments } from '../all-documents.ts';
 

@@ -1,9 +1,9 @@
 /** One attempt of a delivery, and what becomes of the delivery after it (the specification's delivery retry). */
 
-import { type DeliveryAttempt, KEPT_ATTEMPTS, type StoredDelivery } from '../../engine/model/delivery.ts';
-import type { NotificationTarget } from '../../engine/model/notification.ts';
-import type { Clock } from '../../engine/ports/clock.ts';
-import type { SettledDelivery } from '../../engine/ports/storage.ts';
+import { type DeliveryAttempt, KEPT_ATTEMPTS, type StoredDelivery } from '../../engine/delivery/delivery.ts';
+import type { NotificationTarget } from '../../engine/delivery/notification.ts';
+import type { Clock } from '../../engine/host/clock.port.ts';
+import type { SettledDelivery } from '../../engine/storage/storage.port.ts';
 import type { AttemptOutcome } from './send-webhook.ts';
 
 /** ms before each retry. */

@@ -1,18 +1,18 @@
 /** Connects the sending of deliveries to the storage, the timer and the options of an orchestrator. */
 
-import { toMs } from '../../engine/base/duration.ts';
+import { toMs } from '../../engine/base/time/duration.ts';
 import { andThen } from '../../engine/base/maybe-promise.ts';
-import type { CompileHost } from '../../engine/definition/compile/compile-host.ts';
-import type { Emitter } from '../../engine/events/emitter.ts';
-import type { IdSource } from '../../engine/model/id.ts';
-import type { Logger } from '../../engine/ports/logger.ts';
-import type { Masking } from '../../engine/ports/masking.ts';
-import type { Storage } from '../../engine/ports/storage.ts';
-import type { Tracing } from '../../engine/ports/telemetry.ts';
+import type { CompileHost } from '../../engine/definition/compile/triggers/compile-host.ts';
+import type { Emitter } from '../../engine/events/rules/emitter.ts';
+import type { IdSource } from '../../engine/execution/id.ts';
+import type { Logger } from '../../engine/host/logger.port.ts';
+import type { Masking } from '../../engine/host/masking.port.ts';
+import type { Storage } from '../../engine/storage/storage.port.ts';
+import type { Tracing } from '../../engine/host/telemetry.port.ts';
 import type { LoadedEnsemble } from '../definitions/load-definitions.ts';
-import { type ConnectedOptions, DEFAULT_RETENTION } from '../options.ts';
-import type { SteadyClock } from '../steady-clock.ts';
-import type { TimedWork } from '../timed-work.ts';
+import { type ConnectedOptions, DEFAULT_RETENTION } from '../options/options.ts';
+import type { SteadyClock } from '../timed/steady-clock.ts';
+import type { TimedWork } from '../timed/timed-work.ts';
 import { createDeliveries, type Deliveries } from './deliveries.ts';
 import { createDeliveryService, type DeliveryService } from './delivery-service.ts';
 import { observeDeliveries } from './observe-deliveries.ts';

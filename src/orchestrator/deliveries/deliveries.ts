@@ -3,18 +3,18 @@
 import { OrchestratorError } from '../../engine/base/errors.ts';
 import { refuseUnknownKeys } from '../../engine/base/read-options.ts';
 import { oneOf } from '../../engine/base/wording.ts';
-import { decodeCursor, encodeCursor, pageLimit } from '../../engine/model/cursor.ts';
+import { decodeCursor, encodeCursor, pageLimit } from '../../engine/storage/cursor.ts';
 import {
   DELIVERY_STATUSES,
   type DeliveryAttempt,
   type DeliveryState,
   type DeliveryStatus,
   type NotifiedEvent,
-} from '../../engine/model/delivery.ts';
-import { normalizeExecutionId } from '../../engine/model/id.ts';
-import { webhookReceiver } from '../../engine/model/notification.ts';
-import type { Clock } from '../../engine/ports/clock.ts';
-import type { DeliveryQuery, DeliveryStore } from '../../engine/ports/storage.ts';
+} from '../../engine/delivery/delivery.ts';
+import { normalizeExecutionId } from '../../engine/execution/id.ts';
+import { webhookReceiver } from '../../engine/delivery/notification.ts';
+import type { Clock } from '../../engine/host/clock.port.ts';
+import type { DeliveryQuery, DeliveryStore } from '../../engine/storage/storage.port.ts';
 import { readInstant } from '../runs/execution-filter.ts';
 import type { DeliveryService } from './delivery-service.ts';
 import type { FailingReceiver, PauseReason, Receivers } from './receivers.ts';

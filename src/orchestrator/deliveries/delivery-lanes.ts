@@ -3,11 +3,11 @@
  * few at a time, and stores what became of them.
  */
 
-import { turnOf } from '../../engine/base/next-turn.ts';
-import type { StoredDelivery } from '../../engine/model/delivery.ts';
-import type { Clock } from '../../engine/ports/clock.ts';
-import type { Logger } from '../../engine/ports/logger.ts';
-import type { DeliveryStore, SettledDelivery } from '../../engine/ports/storage.ts';
+import { turnOf } from '../../engine/base/time/next-turn.ts';
+import type { StoredDelivery } from '../../engine/delivery/delivery.ts';
+import type { Clock } from '../../engine/host/clock.port.ts';
+import type { Logger } from '../../engine/host/logger.port.ts';
+import type { DeliveryStore, SettledDelivery } from '../../engine/storage/storage.port.ts';
 import { withoutAttempt } from './attempt.ts';
 
 export interface DeliveryLanes {

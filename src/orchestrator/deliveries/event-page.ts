@@ -1,8 +1,8 @@
 /** The HTML part of an e-mail about an event: a coloured title, the facts of the event, and its data. It has no scripts and refers to nothing. */
 
 import { escapeHtml } from '../../engine/base/escape-html.ts';
-import type { JsonObject } from '../../engine/base/json.ts';
-import type { NotifiedEvent } from '../../engine/model/delivery.ts';
+import type { JsonObject } from '../../engine/base/json/json.ts';
+import type { NotifiedEvent } from '../../engine/delivery/delivery.ts';
 
 export interface ShownEvent {
   readonly event: NotifiedEvent;

@@ -1,9 +1,9 @@
 /** Reports what became of deliveries: to the log, and to the listeners of the orchestrator. */
 
-import type { Emitter } from '../../engine/events/emitter.ts';
-import type { StoredDelivery } from '../../engine/model/delivery.ts';
-import { METRICS } from '../../engine/model/measurement.ts';
-import type { Logger } from '../../engine/ports/logger.ts';
+import type { Emitter } from '../../engine/events/rules/emitter.ts';
+import type { StoredDelivery } from '../../engine/delivery/delivery.ts';
+import { METRICS } from '../../engine/events/measurement.ts';
+import type { Logger } from '../../engine/host/logger.port.ts';
 import type { DeliveryObserver } from './delivery-service.ts';
 
 export function observeDeliveries(logger: Logger, events: Emitter): DeliveryObserver {

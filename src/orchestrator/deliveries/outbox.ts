@@ -1,11 +1,11 @@
 /** Finds what the notifications of an ensemble send about an entry of a commit (the specification's kinds of events and its envelope). */
 
 import type { CompiledEnsemble } from '../../engine/compiled/compiled-ensemble.ts';
-import { deliveryId, type EventIdentity, eventId, type NewDelivery } from '../../engine/model/delivery.ts';
-import type { NotificationTarget } from '../../engine/model/notification.ts';
-import type { CommitEntry, ExecutionEnd, NewExecution, StepRecord } from '../../engine/model/stored-execution.ts';
-import type { Outbox } from '../../engine/ports/execution-engine.ts';
-import type { Masking } from '../../engine/ports/masking.ts';
+import { deliveryId, type EventIdentity, eventId, type NewDelivery } from '../../engine/delivery/delivery.ts';
+import type { NotificationTarget } from '../../engine/delivery/notification.ts';
+import type { CommitEntry, ExecutionEnd, NewExecution, StepRecord } from '../../engine/execution/stored-execution.ts';
+import type { Outbox } from '../../engine/execution/execution-engine.port.ts';
+import type { Masking } from '../../engine/host/masking.port.ts';
 
 /** An event of an entry, before anybody wants it. */
 interface EntryEvent extends EventIdentity {

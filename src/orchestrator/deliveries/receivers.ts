@@ -3,10 +3,10 @@
  * sent, until it is resumed by a call, or by a delivery that is sent as a probe and succeeds.
  */
 
-import type { JsonObject } from '../../engine/base/json.ts';
+import type { JsonObject } from '../../engine/base/json/json.ts';
 import { inPortions } from '../../engine/base/portions.ts';
-import type { Clock } from '../../engine/ports/clock.ts';
-import type { DeliveryStore, DocumentStore, StoredDocument } from '../../engine/ports/storage.ts';
+import type { Clock } from '../../engine/host/clock.port.ts';
+import type { DeliveryStore, DocumentStore, StoredDocument } from '../../engine/storage/storage.port.ts';
 import { allDocuments } from '../all-documents.ts';
 import type { EndedAttempt } from './attempt.ts';
 

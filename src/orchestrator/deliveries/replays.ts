@@ -1,9 +1,9 @@
 /** Jobs that send many deliveries again. Each step of a job is stored, so any process continues it. */
 
 import { inPortions } from '../../engine/base/portions.ts';
-import type { IdSource } from '../../engine/model/id.ts';
-import type { Clock } from '../../engine/ports/clock.ts';
-import type { DeliveryQuery, DeliveryStore, DocumentStore } from '../../engine/ports/storage.ts';
+import type { IdSource } from '../../engine/execution/id.ts';
+import type { Clock } from '../../engine/host/clock.port.ts';
+import type { DeliveryQuery, DeliveryStore, DocumentStore } from '../../engine/storage/storage.port.ts';
 import { jobDocuments, type Named } from '../jobs/job-documents.ts';
 
 /** A job of `replay`. Instants are Unix ms. */

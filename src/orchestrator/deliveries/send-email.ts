@@ -1,15 +1,15 @@
 /** Sends one attempt of a delivery by e-mail (the specification's e-mail notifications). */
 
 import { isOrchestratorError, messageOf } from '../../engine/base/errors.ts';
-import type { JsonObject } from '../../engine/base/json.ts';
-import type { MaskText } from '../../engine/interpreter/mask-secrets.ts';
-import type { StoredDelivery } from '../../engine/model/delivery.ts';
-import { MAX_LINE } from '../../engine/model/mail-fields.ts';
-import type { EmailTarget } from '../../engine/model/notification.ts';
-import type { Clock } from '../../engine/ports/clock.ts';
-import type { HttpClient } from '../../engine/ports/http.ts';
-import type { Logger } from '../../engine/ports/logger.ts';
-import type { MailMessage, MailSender } from '../../engine/ports/mail.ts';
+import type { JsonObject } from '../../engine/base/json/json.ts';
+import type { MaskText } from '../../engine/interpreter/attempt/mask-secrets.ts';
+import type { StoredDelivery } from '../../engine/delivery/delivery.ts';
+import { MAX_LINE } from '../../engine/operation/mail-fields.ts';
+import type { EmailTarget } from '../../engine/delivery/notification.ts';
+import type { Clock } from '../../engine/host/clock.port.ts';
+import type { HttpClient } from '../../engine/host/http.port.ts';
+import type { Logger } from '../../engine/host/logger.port.ts';
+import type { MailMessage, MailSender } from '../../engine/operation/mail.port.ts';
 import { identity } from '../../operations/email/message.ts';
 import { callSender } from '../../operations/email/send.ts';
 import { toEventPage } from './event-page.ts';

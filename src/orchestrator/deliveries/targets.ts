@@ -1,11 +1,11 @@
 /** Finds where a delivery goes: the notification in the stored definition, evaluated with the variables of this process. */
 
-import type { CompileHost } from '../../engine/definition/compile/compile-host.ts';
-import { compileNotifications } from '../../engine/definition/compile/compile-notifications.ts';
-import type { NewDelivery } from '../../engine/model/delivery.ts';
-import type { EnsembleDefinition } from '../../engine/model/ensemble.ts';
-import type { NotificationTarget } from '../../engine/model/notification.ts';
-import type { DefinitionStore } from '../../engine/ports/storage.ts';
+import type { CompileHost } from '../../engine/definition/compile/triggers/compile-host.ts';
+import { compileNotifications } from '../../engine/definition/compile/triggers/compile-notifications.ts';
+import type { NewDelivery } from '../../engine/delivery/delivery.ts';
+import type { EnsembleDefinition } from '../../engine/ensemble/ensemble.ts';
+import type { NotificationTarget } from '../../engine/delivery/notification.ts';
+import type { DefinitionStore } from '../../engine/storage/storage.port.ts';
 
 /** A target, or why there is none in this process. */
 export type FoundTarget = NotificationTarget | { readonly problem: string };

@@ -3,9 +3,9 @@
  * for 7 days after their last change.
  */
 
-import type { JsonObject } from '../../engine/base/json.ts';
-import type { Clock } from '../../engine/ports/clock.ts';
-import type { DocumentStore, StoredDocument } from '../../engine/ports/storage.ts';
+import type { JsonObject } from '../../engine/base/json/json.ts';
+import type { Clock } from '../../engine/host/clock.port.ts';
+import type { DocumentStore, StoredDocument } from '../../engine/storage/storage.port.ts';
 import { allDocuments } from '../all-documents.ts';
 
 interface WithStatus {

@@ -1,16 +1,16 @@
 /** Jobs that cancel, retry or delete many executions, as the public `orchestrator.jobs`. Each step is stored, so any process continues them. */
 
 import { OrchestratorError } from '../../engine/base/errors.ts';
-import type { JsonObject } from '../../engine/base/json.ts';
+import type { JsonObject } from '../../engine/base/json/json.ts';
 import { refuseUnknownKeys } from '../../engine/base/read-options.ts';
 import { oneOf, quoted } from '../../engine/base/wording.ts';
-import { type ExecutionStatus, isFinal } from '../../engine/model/execution.ts';
-import { endedBadly } from '../../engine/model/execution-record.ts';
-import type { IdSource } from '../../engine/model/id.ts';
-import type { Principal } from '../../engine/model/token.ts';
-import type { Clock } from '../../engine/ports/clock.ts';
-import type { ExecutionPosition } from '../../engine/ports/storage.ts';
-import { checkPrincipal } from '../options.ts';
+import { type ExecutionStatus, isFinal } from '../../engine/execution/execution.ts';
+import { endedBadly } from '../../engine/execution/execution-record.ts';
+import type { IdSource } from '../../engine/execution/id.ts';
+import type { Principal } from '../../engine/access/token.ts';
+import type { Clock } from '../../engine/host/clock.port.ts';
+import type { ExecutionPosition } from '../../engine/storage/storage.port.ts';
+import { checkPrincipal } from '../options/options.ts';
 import { type ExecutionSelection, readExecutionFilter } from '../runs/execution-filter.ts';
 import type { JobDocuments } from './job-documents.ts';
 

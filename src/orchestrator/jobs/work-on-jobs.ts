@@ -2,14 +2,14 @@
 
 import { isOrchestratorError } from '../../engine/base/errors.ts';
 import { inPortions, type Portions } from '../../engine/base/portions.ts';
-import { type Execution, isFinal } from '../../engine/model/execution.ts';
-import { endedBadly } from '../../engine/model/execution-record.ts';
-import type { IdSource } from '../../engine/model/id.ts';
-import type { Clock } from '../../engine/ports/clock.ts';
-import type { Logger } from '../../engine/ports/logger.ts';
-import type { ExecutionQuery, Storage } from '../../engine/ports/storage.ts';
+import { type Execution, isFinal } from '../../engine/execution/execution.ts';
+import { endedBadly } from '../../engine/execution/execution-record.ts';
+import type { IdSource } from '../../engine/execution/id.ts';
+import type { Clock } from '../../engine/host/clock.port.ts';
+import type { Logger } from '../../engine/host/logger.port.ts';
+import type { ExecutionQuery, Storage } from '../../engine/storage/storage.port.ts';
 import type { Executions } from '../runs/executions.ts';
-import type { AdvanceOptions, TimedTask } from '../timed-work.ts';
+import type { AdvanceOptions, TimedTask } from '../timed/timed-work.ts';
 import type { JobDocuments } from './job-documents.ts';
 import type { JobFailure, StoredJob } from './jobs.ts';
 

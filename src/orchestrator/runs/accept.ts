@@ -1,21 +1,21 @@
 /** Accepts a start: ensemble, input and options -> the new execution, and how the engine begins it. */
 
-import type { Plans } from '../../engine/access/plans.ts';
-import { createCallerSignals } from '../../engine/base/caller-signal.ts';
-import { toMs } from '../../engine/base/duration.ts';
-import type { Json } from '../../engine/base/json.ts';
-import type { IdSource } from '../../engine/model/id.ts';
-import { type Charge, monthOf } from '../../engine/model/quota.ts';
-import { toStoredKey, toTags } from '../../engine/model/start-once.ts';
-import type { NewExecution } from '../../engine/model/stored-execution.ts';
-import type { Principal } from '../../engine/model/token.ts';
-import { toTraceContext } from '../../engine/model/trace-context.ts';
-import type { Clock } from '../../engine/ports/clock.ts';
-import type { AttachedEngine, BeginOptions } from '../../engine/ports/execution-engine.ts';
-import type { Storage } from '../../engine/ports/storage.ts';
-import type { Tracing } from '../../engine/ports/telemetry.ts';
+import type { Plans } from '../../engine/access/rules/plans.ts';
+import { createCallerSignals } from '../../engine/base/time/caller-signal.ts';
+import { toMs } from '../../engine/base/time/duration.ts';
+import type { Json } from '../../engine/base/json/json.ts';
+import type { IdSource } from '../../engine/execution/id.ts';
+import { type Charge, monthOf } from '../../engine/access/quota.ts';
+import { toStoredKey, toTags } from '../../engine/execution/start-once.ts';
+import type { NewExecution } from '../../engine/execution/stored-execution.ts';
+import type { Principal } from '../../engine/access/token.ts';
+import { toTraceContext } from '../../engine/events/trace-context.ts';
+import type { Clock } from '../../engine/host/clock.port.ts';
+import type { AttachedEngine, BeginOptions } from '../../engine/execution/execution-engine.port.ts';
+import type { Storage } from '../../engine/storage/storage.port.ts';
+import type { Tracing } from '../../engine/host/telemetry.port.ts';
 import type { LoadedEnsemble } from '../definitions/load-definitions.ts';
-import { checkExecuteOptions } from '../options.ts';
+import { checkExecuteOptions } from '../options/options.ts';
 import { traceStart } from '../telemetry.ts';
 import { type ExecuteOptions, type Origin, toTrigger } from './execute-options.ts';
 import { checkPlace, type NewExecutionId } from './execution-ids.ts';

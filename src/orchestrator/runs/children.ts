@@ -1,22 +1,22 @@
 /** Starts and cancels child executions for `ensemble` steps, with the engine of this process. */
 
 import { isOrchestratorError, OrchestratorError } from '../../engine/base/errors.ts';
-import { childSignalName, MAX_DEPTH, MAX_DESCENDANTS } from '../../engine/model/child.ts';
-import { type ExecutionTrigger, isFinal } from '../../engine/model/execution.ts';
-import type { IdSource } from '../../engine/model/id.ts';
-import { keyAt, withKeySeed } from '../../engine/model/seed.ts';
-import type { ExpectedDocument, NewExecution } from '../../engine/model/stored-execution.ts';
-import type { Children, NewChild, StartedChild } from '../../engine/ports/children.ts';
-import type { Clock } from '../../engine/ports/clock.ts';
+import { childSignalName, MAX_DEPTH, MAX_DESCENDANTS } from '../../engine/execution/child.ts';
+import { type ExecutionTrigger, isFinal } from '../../engine/execution/execution.ts';
+import type { IdSource } from '../../engine/execution/id.ts';
+import { keyAt, withKeySeed } from '../../engine/execution/seed.ts';
+import type { ExpectedDocument, NewExecution } from '../../engine/execution/stored-execution.ts';
+import type { Children, NewChild, StartedChild } from '../../engine/execution/children.port.ts';
+import type { Clock } from '../../engine/host/clock.port.ts';
 import {
   type AcceptedRun,
   type AttachedEngine,
   type LoadedDefinition,
   StaleDefinitionError,
-} from '../../engine/ports/execution-engine.ts';
-import { JournalLostError } from '../../engine/ports/journal.ts';
-import type { MaybePromise } from '../../engine/ports/operation.ts';
-import type { Tracing } from '../../engine/ports/telemetry.ts';
+} from '../../engine/execution/execution-engine.port.ts';
+import { JournalLostError } from '../../engine/execution/journal.port.ts';
+import type { MaybePromise } from '../../engine/operation/operation.port.ts';
+import type { Tracing } from '../../engine/host/telemetry.port.ts';
 import type { LoadedEnsemble } from '../definitions/load-definitions.ts';
 import { traceStart } from '../telemetry.ts';
 import type { NewExecutionId } from './execution-ids.ts';

@@ -2,9 +2,9 @@
 
 import { bytesToHex } from '@noble/hashes/utils.js';
 import { isOrchestratorError, OrchestratorError } from '../../engine/base/errors.ts';
-import { hasScope, type Principal, TICKET_KEY_ID, type TokenScope } from '../../engine/model/token.ts';
-import type { Clock } from '../../engine/ports/clock.ts';
-import type { TokenStore } from '../../engine/ports/token-store.ts';
+import { hasScope, type Principal, TICKET_KEY_ID, type TokenScope } from '../../engine/access/token.ts';
+import type { Clock } from '../../engine/host/clock.port.ts';
+import type { TokenStore } from '../../engine/access/token-store.port.ts';
 import { readSigned, signText } from '../../engine/signing/signed-text.ts';
 
 export interface EventTicket {

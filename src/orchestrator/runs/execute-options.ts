@@ -1,11 +1,11 @@
 /** What the caller of a start or of a retry may say. */
 
-import type { Duration } from '../../engine/base/duration.ts';
+import type { Duration } from '../../engine/base/time/duration.ts';
 import { OrchestratorError } from '../../engine/base/errors.ts';
-import type { ExecutionTrigger } from '../../engine/model/execution.ts';
-import type { StartIdentity } from '../../engine/model/start-once.ts';
-import type { StepRecord } from '../../engine/model/stored-execution.ts';
-import type { Principal } from '../../engine/model/token.ts';
+import type { ExecutionTrigger } from '../../engine/execution/execution.ts';
+import type { StartIdentity } from '../../engine/execution/start-once.ts';
+import type { StepRecord } from '../../engine/execution/stored-execution.ts';
+import type { Principal } from '../../engine/access/token.ts';
 
 export interface ExecuteOptions extends StartIdentity {
   /**

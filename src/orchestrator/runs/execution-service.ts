@@ -1,36 +1,36 @@
 /** Starts executions: checks the input, passes the execution to the engine, and sends the event of its end. */
 
-import type { Plans } from '../../engine/access/plans.ts';
+import type { Plans } from '../../engine/access/rules/plans.ts';
 import { isOrchestratorError } from '../../engine/base/errors.ts';
 import { andThen, isPromise, type MaybePromise } from '../../engine/base/maybe-promise.ts';
-import type { Emitter } from '../../engine/events/emitter.ts';
-import { keepEvents } from '../../engine/events/event-stream.ts';
-import { executionEvents, type StoredEvent } from '../../engine/events/execution-events.ts';
-import { createExecutionWatch } from '../../engine/events/watch-executions.ts';
-import type { MaskText } from '../../engine/interpreter/mask-secrets.ts';
+import type { Emitter } from '../../engine/events/rules/emitter.ts';
+import { keepEvents } from '../../engine/events/rules/event-stream.ts';
+import { executionEvents, type StoredEvent } from '../../engine/events/rules/execution-events.ts';
+import { createExecutionWatch } from '../../engine/events/rules/watch-executions.ts';
+import type { MaskText } from '../../engine/interpreter/attempt/mask-secrets.ts';
 import type { RunPorts } from '../../engine/interpreter/run.ts';
 import { runEnsemble } from '../../engine/interpreter/run-ensemble.ts';
 import { Turns } from '../../engine/interpreter/turns.ts';
-import { endEvent } from '../../engine/model/end-event.ts';
-import type { EventData, EventKind } from '../../engine/model/event.ts';
-import type { Execution } from '../../engine/model/execution.ts';
-import type { IdSource } from '../../engine/model/id.ts';
-import { withKeySeed } from '../../engine/model/seed.ts';
-import { retryKeyOf } from '../../engine/model/start-once.ts';
-import type { ExpectedDocument, NewExecution, StepRecord } from '../../engine/model/stored-execution.ts';
-import { traceOf } from '../../engine/model/trace-context.ts';
-import type { Clock } from '../../engine/ports/clock.ts';
-import type { ResolveComponent } from '../../engine/ports/component-source.ts';
+import { endEvent } from '../../engine/execution/end-event.ts';
+import type { EventData, EventKind } from '../../engine/events/event.ts';
+import type { Execution } from '../../engine/execution/execution.ts';
+import type { IdSource } from '../../engine/execution/id.ts';
+import { withKeySeed } from '../../engine/execution/seed.ts';
+import { retryKeyOf } from '../../engine/execution/start-once.ts';
+import type { ExpectedDocument, NewExecution, StepRecord } from '../../engine/execution/stored-execution.ts';
+import { traceOf } from '../../engine/events/trace-context.ts';
+import type { Clock } from '../../engine/host/clock.port.ts';
+import type { ResolveComponent } from '../../engine/component/component-source.port.ts';
 import type {
   AttachedEngine,
   BeginOptions,
   ExecutionEngine,
   LoadedDefinition,
-} from '../../engine/ports/execution-engine.ts';
-import { type Logger, SILENT } from '../../engine/ports/logger.ts';
-import type { Masking } from '../../engine/ports/masking.ts';
-import type { RecordReader, Storage, StoredDefinition } from '../../engine/ports/storage.ts';
-import type { Tracing } from '../../engine/ports/telemetry.ts';
+} from '../../engine/execution/execution-engine.port.ts';
+import { type Logger, SILENT } from '../../engine/host/logger.port.ts';
+import type { Masking } from '../../engine/host/masking.port.ts';
+import type { RecordReader, Storage, StoredDefinition } from '../../engine/storage/storage.port.ts';
+import type { Tracing } from '../../engine/host/telemetry.port.ts';
 import { never } from '../../engine/running/recorded-journal.ts';
 import type { StandingJournal } from '../../engine/running/standing-journal.ts';
 import type { LoadedEnsemble } from '../definitions/load-definitions.ts';

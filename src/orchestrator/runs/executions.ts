@@ -1,34 +1,34 @@
 /** The stored executions, as the public `orchestrator.executions`. */
 
 import { OrchestratorError } from '../../engine/base/errors.ts';
-import { cloneJson } from '../../engine/base/json.ts';
+import { cloneJson } from '../../engine/base/json/json.ts';
 import { refuseUnknownKeys } from '../../engine/base/read-options.ts';
-import type { StoredEvent } from '../../engine/events/execution-events.ts';
-import { isCompletedChild } from '../../engine/model/child.ts';
-import { decodeCursor, encodeCursor, pageLimit, readEventId } from '../../engine/model/cursor.ts';
-import type { EnsembleDefinition } from '../../engine/model/ensemble.ts';
+import type { StoredEvent } from '../../engine/events/rules/execution-events.ts';
+import { isCompletedChild } from '../../engine/execution/child.ts';
+import { decodeCursor, encodeCursor, pageLimit, readEventId } from '../../engine/storage/cursor.ts';
+import type { EnsembleDefinition } from '../../engine/ensemble/ensemble.ts';
 import {
   type AgentResult,
   type Execution,
   type ExecutionSummary,
   isFinal,
   type OpenCounts,
-} from '../../engine/model/execution.ts';
-import { withoutStack } from '../../engine/model/execution-error.ts';
-import type { ExecutionHistory } from '../../engine/model/execution-history.ts';
-import { endedBadly, toAgentResult, withoutValues } from '../../engine/model/execution-record.ts';
-import type { ExecutionStep } from '../../engine/model/execution-step.ts';
-import { type IdSource, normalizeExecutionId } from '../../engine/model/id.ts';
-import { isKeptRequest } from '../../engine/model/kept-request.ts';
-import { agentAlone } from '../../engine/model/name.ts';
-import { isPart } from '../../engine/model/step-kind.ts';
-import { isTakenSignal, type StepRecord } from '../../engine/model/stored-execution.ts';
-import type { Principal } from '../../engine/model/token.ts';
-import type { Clock } from '../../engine/ports/clock.ts';
-import type { MaybePromise } from '../../engine/ports/operation.ts';
-import type { ExecutionQuery, RecordReader, Storage, StoredDefinition } from '../../engine/ports/storage.ts';
+} from '../../engine/execution/execution.ts';
+import { withoutStack } from '../../engine/execution/execution-error.ts';
+import type { ExecutionHistory } from '../../engine/execution/execution-history.ts';
+import { endedBadly, toAgentResult, withoutValues } from '../../engine/execution/execution-record.ts';
+import type { ExecutionStep } from '../../engine/ensemble/execution-step.ts';
+import { type IdSource, normalizeExecutionId } from '../../engine/execution/id.ts';
+import { isKeptRequest } from '../../engine/webhook/kept-request.ts';
+import { agentAlone } from '../../engine/ensemble/name.ts';
+import { isPart } from '../../engine/ensemble/step-kind.ts';
+import { isTakenSignal, type StepRecord } from '../../engine/execution/stored-execution.ts';
+import type { Principal } from '../../engine/access/token.ts';
+import type { Clock } from '../../engine/host/clock.port.ts';
+import type { MaybePromise } from '../../engine/operation/operation.port.ts';
+import type { ExecutionQuery, RecordReader, Storage, StoredDefinition } from '../../engine/storage/storage.port.ts';
 import type { LoadedEnsemble } from '../definitions/load-definitions.ts';
-import { checkPrincipal } from '../options.ts';
+import { checkPrincipal } from '../options/options.ts';
 import { createSignalCheck } from '../signals/awaited-names.ts';
 import { type SignalOptions, toSignal } from '../signals/signals.ts';
 import { createEventTickets, type EventTicket } from './event-tickets.ts';

@@ -1,11 +1,11 @@
 /** Finds the execution that an earlier start under the same id or idempotency key began, and the newest of its retries. */
 
 import { OrchestratorError } from '../../engine/base/errors.ts';
-import { equalJson } from '../../engine/base/json.ts';
-import { isGeneratedId } from '../../engine/model/id.ts';
-import { retryKeyOf } from '../../engine/model/start-once.ts';
-import type { NewExecution } from '../../engine/model/stored-execution.ts';
-import type { RecordReader } from '../../engine/ports/storage.ts';
+import { equalJson } from '../../engine/base/json/json.ts';
+import { isGeneratedId } from '../../engine/execution/id.ts';
+import { retryKeyOf } from '../../engine/execution/start-once.ts';
+import type { NewExecution } from '../../engine/execution/stored-execution.ts';
+import type { RecordReader } from '../../engine/storage/storage.port.ts';
 
 /**
  * @param execution - what a start would begin

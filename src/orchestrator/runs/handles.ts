@@ -1,18 +1,18 @@
 /** The handles of executions: their results and their events, in whatever process they run. */
 
-import type { CallerSignal } from '../../engine/base/caller-signal.ts';
+import type { CallerSignal } from '../../engine/base/time/caller-signal.ts';
 import { OrchestratorError } from '../../engine/base/errors.ts';
-import { cloneJson } from '../../engine/base/json.ts';
-import type { KeptEvents } from '../../engine/events/event-stream.ts';
-import type { StoredEvent } from '../../engine/events/execution-events.ts';
-import { endEvent } from '../../engine/model/end-event.ts';
-import type { OrchestratorEvent } from '../../engine/model/event.ts';
-import type { Execution } from '../../engine/model/execution.ts';
-import { toOwnCopy } from '../../engine/model/execution-record.ts';
-import type { Clock } from '../../engine/ports/clock.ts';
-import type { AcceptedRun, AttachedEngine } from '../../engine/ports/execution-engine.ts';
-import type { Logger } from '../../engine/ports/logger.ts';
-import type { RecordReader } from '../../engine/ports/storage.ts';
+import { cloneJson } from '../../engine/base/json/json.ts';
+import type { KeptEvents } from '../../engine/events/rules/event-stream.ts';
+import type { StoredEvent } from '../../engine/events/rules/execution-events.ts';
+import { endEvent } from '../../engine/execution/end-event.ts';
+import type { OrchestratorEvent } from '../../engine/events/event.ts';
+import type { Execution } from '../../engine/execution/execution.ts';
+import { toOwnCopy } from '../../engine/execution/execution-record.ts';
+import type { Clock } from '../../engine/host/clock.port.ts';
+import type { AcceptedRun, AttachedEngine } from '../../engine/execution/execution-engine.port.ts';
+import type { Logger } from '../../engine/host/logger.port.ts';
+import type { RecordReader } from '../../engine/storage/storage.port.ts';
 
 /** An execution that was accepted. */
 export interface ExecutionHandle<Output = unknown> {

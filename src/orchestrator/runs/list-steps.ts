@@ -1,19 +1,19 @@
 /** Lists the steps of an execution in pages, in the order in which they began to be known. */
 
-import { cloneJson, type Json } from '../../engine/base/json.ts';
-import { jsonTextBytes } from '../../engine/base/measure-json.ts';
-import { decodeCursor, encodeCursor, pageLimit } from '../../engine/model/cursor.ts';
-import { type ExecutionSummary, isFinal } from '../../engine/model/execution.ts';
+import { cloneJson, type Json } from '../../engine/base/json/json.ts';
+import { jsonTextBytes } from '../../engine/base/json/measure-json.ts';
+import { decodeCursor, encodeCursor, pageLimit } from '../../engine/storage/cursor.ts';
+import { type ExecutionSummary, isFinal } from '../../engine/execution/execution.ts';
 import {
   type ExecutionStep,
   recordOfEnd,
   type StepContext,
   toExecutionStep,
-} from '../../engine/model/execution-step.ts';
-import { keysOfStep, markKey, roleOf, type StepKind } from '../../engine/model/step-kind.ts';
-import type { StepRecord } from '../../engine/model/stored-execution.ts';
-import type { Clock } from '../../engine/ports/clock.ts';
-import type { RecordReader } from '../../engine/ports/storage.ts';
+} from '../../engine/ensemble/execution-step.ts';
+import { keysOfStep, markKey, roleOf, type StepKind } from '../../engine/ensemble/step-kind.ts';
+import type { StepRecord } from '../../engine/execution/stored-execution.ts';
+import type { Clock } from '../../engine/host/clock.port.ts';
+import type { RecordReader } from '../../engine/storage/storage.port.ts';
 
 export interface StepPage {
   readonly steps: readonly ExecutionStep[];

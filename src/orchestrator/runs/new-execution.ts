@@ -1,7 +1,7 @@
 /** Builds a new execution, for all kinds of starts: a call, a schedule, a parent execution, a retry. */
 
 import type { CompiledEnsemble } from '../../engine/compiled/compiled-ensemble.ts';
-import type { NewExecution } from '../../engine/model/stored-execution.ts';
+import type { NewExecution } from '../../engine/execution/stored-execution.ts';
 
 type Beginning = Omit<NewExecution, 'ensemble' | 'version' | 'deadlineAt' | 'retryOf' | 'idempotencyKey' | 'tags'> & {
   readonly [K in 'idempotencyKey' | 'tags']?: NewExecution[K] | undefined;

@@ -1,7 +1,7 @@
 /** Prepares the input of an execution: by the `inputSchema` of the ensemble, then as JSON by its `inputs`. */
 
 import { OrchestratorError } from '../../engine/base/errors.ts';
-import { copyJson, type Json, JsonError } from '../../engine/base/json.ts';
+import { copyJson, type Json, JsonError } from '../../engine/base/json/json.ts';
 import { isPromise, type MaybePromise } from '../../engine/base/maybe-promise.ts';
 import { shortList } from '../../engine/base/read-shape.ts';
 import type { CompiledEnsemble } from '../../engine/compiled/compiled-ensemble.ts';

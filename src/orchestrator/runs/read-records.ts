@@ -1,14 +1,14 @@
 /** Reads all that is stored of an execution, in pages. */
 
 import { OrchestratorError } from '../../engine/base/errors.ts';
-import { cloneJson } from '../../engine/base/json.ts';
-import type { Turns } from '../../engine/events/execution-events.ts';
-import { type FinalStatus, isFinal } from '../../engine/model/execution.ts';
-import type { ExecutionHistory } from '../../engine/model/execution-history.ts';
-import { outputsOf } from '../../engine/model/execution-record.ts';
-import { isMark } from '../../engine/model/step-kind.ts';
-import type { StepRecord } from '../../engine/model/stored-execution.ts';
-import type { RecordReader } from '../../engine/ports/storage.ts';
+import { cloneJson } from '../../engine/base/json/json.ts';
+import type { Turns } from '../../engine/events/rules/execution-events.ts';
+import { type FinalStatus, isFinal } from '../../engine/execution/execution.ts';
+import type { ExecutionHistory } from '../../engine/execution/execution-history.ts';
+import { outputsOf } from '../../engine/execution/execution-record.ts';
+import { isMark } from '../../engine/ensemble/step-kind.ts';
+import type { StepRecord } from '../../engine/execution/stored-execution.ts';
+import type { RecordReader } from '../../engine/storage/storage.port.ts';
 
 /** @throws NOT_FOUND */
 export async function readHistory(records: RecordReader, turns: Turns, id: string): Promise<ExecutionHistory> {

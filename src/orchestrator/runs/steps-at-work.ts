@@ -1,14 +1,14 @@
 /** What the agents of an execution got, and which of them are at work: a run without effects over what is recorded finds it. */
 
 import { OrchestratorError } from '../../engine/base/errors.ts';
-import { cloneJson, type Json } from '../../engine/base/json.ts';
+import { cloneJson, type Json } from '../../engine/base/json/json.ts';
 import type { MaybePromise } from '../../engine/base/maybe-promise.ts';
-import { withTimeout } from '../../engine/base/with-timeout.ts';
+import { withTimeout } from '../../engine/base/time/with-timeout.ts';
 import type { Turns } from '../../engine/interpreter/turns.ts';
-import type { ExecutionSummary } from '../../engine/model/execution.ts';
-import type { StepRecord } from '../../engine/model/stored-execution.ts';
-import type { Clock } from '../../engine/ports/clock.ts';
-import type { RecordReader, Storage, StoredDefinition } from '../../engine/ports/storage.ts';
+import type { ExecutionSummary } from '../../engine/execution/execution.ts';
+import type { StepRecord } from '../../engine/execution/stored-execution.ts';
+import type { Clock } from '../../engine/host/clock.port.ts';
+import type { RecordReader, Storage, StoredDefinition } from '../../engine/storage/storage.port.ts';
 import { StandingJournal, type StepAtWork } from '../../engine/running/standing-journal.ts';
 import type { LoadedEnsemble } from '../definitions/load-definitions.ts';
 import type { ExecutionService } from './execution-service.ts';

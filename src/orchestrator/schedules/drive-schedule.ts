@@ -8,8 +8,8 @@
 import { sha256 } from '@noble/hashes/sha2.js';
 import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js';
 import type { CompiledSchedule } from '../../engine/compiled/compiled-ensemble.ts';
-import type { ExecutionTrigger } from '../../engine/model/execution.ts';
-import { derivedId } from '../../engine/model/id.ts';
+import type { ExecutionTrigger } from '../../engine/execution/execution.ts';
+import { derivedId } from '../../engine/execution/id.ts';
 import {
   type AddedTicks,
   addDueTicks,
@@ -18,12 +18,12 @@ import {
   type ScheduleProgress,
   takeTick,
   toStored,
-} from '../../engine/model/schedule.ts';
-import type { Clock } from '../../engine/ports/clock.ts';
-import type { Logger } from '../../engine/ports/logger.ts';
-import type { RecordReader, ScheduleStore } from '../../engine/ports/storage.ts';
+} from '../../engine/schedule/schedule.ts';
+import type { Clock } from '../../engine/host/clock.port.ts';
+import type { Logger } from '../../engine/host/logger.port.ts';
+import type { RecordReader, ScheduleStore } from '../../engine/storage/storage.port.ts';
 import type { LoadedEnsemble } from '../definitions/load-definitions.ts';
-import type { AdvanceOptions, TaskProgress } from '../timed-work.ts';
+import type { AdvanceOptions, TaskProgress } from '../timed/timed-work.ts';
 
 /** With `takesOver`, ticks that another process added and has not started are started at once, instead of after a wait. */
 type Advance = Omit<AdvanceOptions, 'waits'>;

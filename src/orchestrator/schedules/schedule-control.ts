@@ -1,14 +1,14 @@
 /** The schedules of the ensembles of an orchestrator, as the public `orchestrator.schedules`: when they are due, paused, resumed, run now. */
 
 import { OrchestratorError } from '../../engine/base/errors.ts';
-import type { Json } from '../../engine/base/json.ts';
+import type { Json } from '../../engine/base/json/json.ts';
 import { refuseUnknownKeys } from '../../engine/base/read-options.ts';
 import { quoted } from '../../engine/base/wording.ts';
 import type { CompiledSchedule } from '../../engine/compiled/compiled-ensemble.ts';
-import type { ExecutionStatus } from '../../engine/model/execution.ts';
-import { firstProgress, readProgress, type ScheduleProgress, toStored } from '../../engine/model/schedule.ts';
-import type { Clock } from '../../engine/ports/clock.ts';
-import type { ScheduleStore } from '../../engine/ports/schedule-store.ts';
+import type { ExecutionStatus } from '../../engine/execution/execution.ts';
+import { firstProgress, readProgress, type ScheduleProgress, toStored } from '../../engine/schedule/schedule.ts';
+import type { Clock } from '../../engine/host/clock.port.ts';
+import type { ScheduleStore } from '../../engine/schedule/schedule-store.port.ts';
 import { alwaysChanged } from '../changes.ts';
 import type { LoadedEnsemble } from '../definitions/load-definitions.ts';
 import type { ExecuteOptions } from '../runs/execute-options.ts';

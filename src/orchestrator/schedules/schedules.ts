@@ -1,16 +1,16 @@
 /** The schedules of the ensembles of an orchestrator, as tasks of its timer. */
 
-import type { Emitter } from '../../engine/events/emitter.ts';
-import { METRICS } from '../../engine/model/measurement.ts';
-import type { Logger } from '../../engine/ports/logger.ts';
-import type { Storage } from '../../engine/ports/storage.ts';
+import type { Emitter } from '../../engine/events/rules/emitter.ts';
+import { METRICS } from '../../engine/events/measurement.ts';
+import type { Logger } from '../../engine/host/logger.port.ts';
+import type { Storage } from '../../engine/storage/storage.port.ts';
 import type { LoadedEnsemble } from '../definitions/load-definitions.ts';
 import type { ExecutionService } from '../runs/execution-service.ts';
 import { newExecution } from '../runs/new-execution.ts';
 import { readInput } from '../runs/read-input.ts';
-import type { SteadyClock } from '../steady-clock.ts';
+import type { SteadyClock } from '../timed/steady-clock.ts';
 import { traceStart } from '../telemetry.ts';
-import type { TimedTask } from '../timed-work.ts';
+import type { TimedTask } from '../timed/timed-work.ts';
 import { createScheduleDriver, type QueuedStart } from './drive-schedule.ts';
 
 export interface SchedulesParts {

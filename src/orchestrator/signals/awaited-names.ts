@@ -2,9 +2,9 @@
 
 import { OrchestratorError } from '../../engine/base/errors.ts';
 import { MAX_NAMED, suggestName } from '../../engine/base/suggest-name.ts';
-import type { ExecutionSummary } from '../../engine/model/execution.ts';
-import { innerLists } from '../../engine/model/inner-lists.ts';
-import type { DefinitionStore } from '../../engine/ports/storage.ts';
+import type { ExecutionSummary } from '../../engine/execution/execution.ts';
+import { innerLists } from '../../engine/ensemble/inner-lists.ts';
+import type { DefinitionStore } from '../../engine/storage/storage.port.ts';
 
 /**
  * Checks the name of a signal against the definition with which its execution began. Each definition is read once.

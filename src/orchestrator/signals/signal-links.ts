@@ -1,11 +1,11 @@
 /** Reads and uses the links that `signalUrl()` created, as the public `orchestrator.signalLinks`. */
 
-import type { Json, JsonObject } from '../../engine/base/json.ts';
+import type { Json, JsonObject } from '../../engine/base/json/json.ts';
 import { compileJsonSchema } from '../../engine/json-schema/compile-json-schema.ts';
-import { isFinal } from '../../engine/model/execution.ts';
-import type { SignalLinkState, SignalPage, SignalPageTexts } from '../../engine/model/signal-page.ts';
-import type { NewSignal } from '../../engine/model/stored-execution.ts';
-import type { Clock } from '../../engine/ports/clock.ts';
+import { isFinal } from '../../engine/execution/execution.ts';
+import type { SignalLinkState, SignalPage, SignalPageTexts } from '../../engine/signal/signal-page.ts';
+import type { NewSignal } from '../../engine/execution/stored-execution.ts';
+import type { Clock } from '../../engine/host/clock.port.ts';
 import { linkSignalId, readLink, type SignalLink } from '../../engine/signing/signal-link.ts';
 import type { ExecutionService } from '../runs/execution-service.ts';
 

@@ -1,12 +1,12 @@
 /** Builds a signal from a caller's arguments, or says what is wrong with them. */
 
 import { OrchestratorError } from '../../engine/base/errors.ts';
-import { copyJson, JsonError } from '../../engine/base/json.ts';
+import { copyJson, JsonError } from '../../engine/base/json/json.ts';
 import { refuseUnknownKeys } from '../../engine/base/read-options.ts';
-import type { IdSource } from '../../engine/model/id.ts';
-import { NAME_PATTERN, NAME_RULE } from '../../engine/model/name.ts';
-import type { NewSignal } from '../../engine/model/stored-execution.ts';
-import type { Clock } from '../../engine/ports/clock.ts';
+import type { IdSource } from '../../engine/execution/id.ts';
+import { NAME_PATTERN, NAME_RULE } from '../../engine/ensemble/name.ts';
+import type { NewSignal } from '../../engine/execution/stored-execution.ts';
+import type { Clock } from '../../engine/host/clock.port.ts';
 
 export interface SignalOptions {
   /** A second signal of the same execution, name and key changes nothing. 1 to 255 characters. */

@@ -1,6 +1,6 @@
 /** Webhooks that accept each other's requests: the signature of `service` covers no path, so they need different secrets. */
 
-import type { Webhook } from '../../engine/model/webhook.ts';
+import type { Webhook } from '../../engine/webhook/webhook.ts';
 
 /** @returns each webhook whose secret an earlier one has, with the path of that one */
 export function sharedSecrets(webhooks: Iterable<Webhook>): ReadonlyMap<Webhook, string> {

@@ -8,11 +8,11 @@
  */
 
 import { OrchestratorError } from '../../engine/base/errors.ts';
-import type { JsonObject } from '../../engine/base/json.ts';
-import type { WebhookTrigger } from '../../engine/model/ensemble.ts';
-import { methodsOf } from '../../engine/model/webhook.ts';
-import type { Clock } from '../../engine/ports/clock.ts';
-import type { DocumentStore, StoredDocument } from '../../engine/ports/document-store.ts';
+import type { JsonObject } from '../../engine/base/json/json.ts';
+import type { WebhookTrigger } from '../../engine/ensemble/ensemble.ts';
+import { methodsOf } from '../../engine/webhook/webhook.ts';
+import type { Clock } from '../../engine/host/clock.port.ts';
+import type { DocumentStore, StoredDocument } from '../../engine/storage/document-store.port.ts';
 import { alwaysChanged } from '../changes.ts';
 import type { StoredDefinitions } from '../definitions/stored-definitions.ts';
 

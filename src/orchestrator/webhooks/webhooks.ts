@@ -1,14 +1,14 @@
 /** The inbound webhooks of an orchestrator: finds the trigger of a request, checks its sender, and starts its ensemble. */
 
 import { isOrchestratorError, OrchestratorError } from '../../engine/base/errors.ts';
-import { hashText } from '../../engine/base/hash.ts';
-import { equalJson, type Json } from '../../engine/base/json.ts';
+import { hashText } from '../../engine/base/bytes/hash.ts';
+import { equalJson, type Json } from '../../engine/base/json/json.ts';
 import type { MaybePromise } from '../../engine/base/maybe-promise.ts';
-import { keepRequest, type RequestReader } from '../../engine/model/kept-request.ts';
-import { type BodyKind, type SignatureScheme, WEBHOOK_ROOT, type Webhook } from '../../engine/model/webhook.ts';
-import { canonicalWebhookPath } from '../../engine/model/webhook-path.ts';
-import type { Logger } from '../../engine/ports/logger.ts';
-import type { Storage } from '../../engine/ports/storage.ts';
+import { keepRequest, type RequestReader } from '../../engine/webhook/kept-request.ts';
+import { type BodyKind, type SignatureScheme, WEBHOOK_ROOT, type Webhook } from '../../engine/webhook/webhook.ts';
+import { canonicalWebhookPath } from '../../engine/webhook/webhook-path.ts';
+import type { Logger } from '../../engine/host/logger.port.ts';
+import type { Storage } from '../../engine/storage/storage.port.ts';
 import {
   checkCredentials,
   checkSignature,
@@ -18,12 +18,12 @@ import {
 import { type SignedRequest, signatureHeaders } from '../../engine/signing/signature-schemes.ts';
 import type { Catalog } from '../definitions/catalog.ts';
 import type { LoadedEnsemble } from '../definitions/load-definitions.ts';
-import { type ConnectedOptions, DEFAULT_BRAND } from '../options.ts';
+import { type ConnectedOptions, DEFAULT_BRAND } from '../options/options.ts';
 import type { CallChain, ExecuteOptions } from '../runs/execute-options.ts';
 import type { ExecutionService } from '../runs/execution-service.ts';
 import type { Executions } from '../runs/executions.ts';
 import type { ExecutionHandle } from '../runs/handles.ts';
-import type { SteadyClock } from '../steady-clock.ts';
+import type { SteadyClock } from '../timed/steady-clock.ts';
 import { createJwtCheck } from './check-jwt.ts';
 import { type Delivered, deliverSignal } from './deliver-signal.ts';
 import { sharedSecrets } from './shared-secrets.ts';

@@ -1,6 +1,6 @@
 /** A storage with some methods replaced. */
 
-import type { Storage } from '../../engine/ports/storage.ts';
+import type { Storage } from '../../engine/storage/storage.port.ts';
 import { mapMembers } from '../map-members.ts';
 
 /** Methods of the storage itself, and methods of its parts. */

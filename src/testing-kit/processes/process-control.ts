@@ -9,10 +9,10 @@
  */
 
 import { sleepByTimer } from '../../adapters/clock/sleep-by-timer.ts';
-import type { CommitEntry } from '../../engine/model/stored-execution.ts';
-import type { Clock } from '../../engine/ports/clock.ts';
-import type { MaybePromise } from '../../engine/ports/operation.ts';
-import type { CommitResult, Storage } from '../../engine/ports/storage.ts';
+import type { CommitEntry } from '../../engine/execution/stored-execution.ts';
+import type { Clock } from '../../engine/host/clock.port.ts';
+import type { MaybePromise } from '../../engine/operation/operation.port.ts';
+import type { CommitResult, Storage } from '../../engine/storage/storage.port.ts';
 import { hostTurn } from '../manual-clock.ts';
 import { mapMembers } from '../map-members.ts';
 

@@ -2,14 +2,18 @@
 
 import { memoryStorage } from '../../adapters/storage/memory/memory-storage.ts';
 import { isOrchestratorError, OrchestratorError } from '../../engine/base/errors.ts';
-import { equalJson, type Json } from '../../engine/base/json.ts';
-import type { ExecutionHistory } from '../../engine/model/execution-history.ts';
-import { agentAlone } from '../../engine/model/name.ts';
-import type { NewExecution } from '../../engine/model/stored-execution.ts';
-import type { ExecutionEngine, ExecutionOutcome, LoadedDefinition } from '../../engine/ports/execution-engine.ts';
+import { equalJson, type Json } from '../../engine/base/json/json.ts';
+import type { ExecutionHistory } from '../../engine/execution/execution-history.ts';
+import { agentAlone } from '../../engine/ensemble/name.ts';
+import type { NewExecution } from '../../engine/execution/stored-execution.ts';
+import type {
+  ExecutionEngine,
+  ExecutionOutcome,
+  LoadedDefinition,
+} from '../../engine/execution/execution-engine.port.ts';
 import { never } from '../../engine/running/recorded-journal.ts';
 import type { Orchestrator } from '../../orchestrator/create-orchestrator.ts';
-import type { OrchestratorOptions } from '../../orchestrator/options.ts';
+import type { OrchestratorOptions } from '../../orchestrator/options/options.ts';
 import { hostTurn, type ManualClock, manualClock } from '../manual-clock.ts';
 import { describeRecord, placeOf } from './describe-record.ts';
 import { type ReplayDifference, ReplayJournal } from './replay-journal.ts';

@@ -1,9 +1,9 @@
 /** The journal of a replay: it answers from the history, and notes where the flow asks for something else. */
 
-import type { Json } from '../../engine/base/json.ts';
-import type { ExecutionHistory } from '../../engine/model/execution-history.ts';
-import type { StepRecord } from '../../engine/model/stored-execution.ts';
-import { type Journal, JournalLostError } from '../../engine/ports/journal.ts';
+import type { Json } from '../../engine/base/json/json.ts';
+import type { ExecutionHistory } from '../../engine/execution/execution-history.ts';
+import type { StepRecord } from '../../engine/execution/stored-execution.ts';
+import { type Journal, JournalLostError } from '../../engine/execution/journal.port.ts';
 import { never, RecordedJournal } from '../../engine/running/recorded-journal.ts';
 import { callerOf, describeKey, describeRecord, isStep, placeOf } from './describe-record.ts';
 

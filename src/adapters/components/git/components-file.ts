@@ -2,10 +2,10 @@
 
 import { isMap, parseDocument, stringify } from 'yaml';
 import { messageOf, OrchestratorError } from '../../../engine/base/errors.ts';
-import type { Json } from '../../../engine/base/json.ts';
+import type { Json } from '../../../engine/base/json/json.ts';
 import { refuseUnknownKeys } from '../../../engine/base/read-options.ts';
-import { readFilePath, readKind, readMetadata, readName } from '../../../engine/model/component-fields.ts';
-import type { Registration } from '../../../engine/ports/component-source.ts';
+import { readFilePath, readKind, readMetadata, readName } from '../../../engine/component/component-fields.ts';
+import type { Registration } from '../../../engine/component/component-source.port.ts';
 
 export const COMPONENTS_FILE = 'components.yaml';
 

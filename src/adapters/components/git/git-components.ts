@@ -7,8 +7,8 @@
 import { readFile, rename, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { OrchestratorError } from '../../../engine/base/errors.ts';
-import { hashJson } from '../../../engine/base/hash.ts';
-import type { Json } from '../../../engine/base/json.ts';
+import { hashJson } from '../../../engine/base/bytes/hash.ts';
+import type { Json } from '../../../engine/base/json/json.ts';
 import { checkedLater, isText, readOptions, required, someText } from '../../../engine/base/read-options.ts';
 import {
   type ComponentContent,
@@ -19,10 +19,14 @@ import {
   isVersion,
   MAX_CONTENT,
   type Split,
-} from '../../../engine/model/component.ts';
-import { isRollout } from '../../../engine/model/guard.ts';
-import { splitProblem } from '../../../engine/model/split.ts';
-import type { ComponentSource, Registration, StoredComponent } from '../../../engine/ports/component-source.ts';
+} from '../../../engine/component/component.ts';
+import { isRollout } from '../../../engine/component/guard.ts';
+import { splitProblem } from '../../../engine/component/split.ts';
+import type {
+  ComponentSource,
+  Registration,
+  StoredComponent,
+} from '../../../engine/component/component-source.port.ts';
 import { registrationTag } from '../registration-tag.ts';
 import { COMPONENTS_FILE, editComponents, parseComponents } from './components-file.ts';
 import { findRepository, type Repository } from './find-repository.ts';

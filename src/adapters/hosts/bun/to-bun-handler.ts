@@ -1,6 +1,6 @@
 /** `toBunHandler()`: serves a handler with `Bun.serve`. */
 
-import type { HttpHandler } from '../../../engine/ports/host.ts';
+import type { HttpHandler } from '../../../engine/host/host.port.ts';
 
 /** The part of Bun's server that is used. */
 export interface BunServer {

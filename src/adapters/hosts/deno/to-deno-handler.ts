@@ -1,6 +1,6 @@
 /** `toDenoHandler()`: serves a handler with `Deno.serve`. */
 
-import type { HttpHandler } from '../../../engine/ports/host.ts';
+import type { HttpHandler } from '../../../engine/host/host.port.ts';
 
 /** Information of `Deno.serve` about a connection. A Unix socket has no host name. */
 export interface DenoServeInfo {

@@ -1,7 +1,7 @@
 /** Serves a Node request with a handler that has only `fetch` and `handle`, for example a wrapped one. */
 
-import { ByteBuffer } from '../../../engine/base/byte-buffer.ts';
-import { type HostInfo, type HttpHandler, IS_PARSED, type PlainAnswer } from '../../../engine/ports/host.ts';
+import { ByteBuffer } from '../../../engine/base/bytes/byte-buffer.ts';
+import { type HostInfo, type HttpHandler, IS_PARSED, type PlainAnswer } from '../../../engine/host/host.port.ts';
 import { addressOf, bytesOfParsed, headersOf, isParsed } from './from-incoming.ts';
 import type { NodeRequest, NodeResponse } from './node-types.ts';
 import type { Target } from './read-target.ts';

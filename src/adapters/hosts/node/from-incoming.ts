@@ -1,7 +1,7 @@
 /** A Node request as a plain request. */
 
-import { ByteBuffer } from '../../../engine/base/byte-buffer.ts';
-import { bodyWasRead, type PlainRequest, type TakeBytes } from '../../../engine/ports/host.ts';
+import { ByteBuffer } from '../../../engine/base/bytes/byte-buffer.ts';
+import { bodyWasRead, type PlainRequest, type TakeBytes } from '../../../engine/host/host.port.ts';
 import type { NodeRequest } from './node-types.ts';
 import { isHost, type Target } from './read-target.ts';
 

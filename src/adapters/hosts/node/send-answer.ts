@@ -1,6 +1,6 @@
 /** Sends an answer with a Node response, at the speed of the peer, until the peer disconnects. */
 
-import { type PlainAnswer, STALL_MS } from '../../../engine/ports/host.ts';
+import { type PlainAnswer, STALL_MS } from '../../../engine/host/host.port.ts';
 import type { NodeRequest, NodeResponse } from './node-types.ts';
 
 /** How much of an unused body is still read, so that its sender can read the answer. */

@@ -1,6 +1,6 @@
 /** `toNodeListener()`: serves a handler with `http.createServer`, Express, Connect, or Fastify's raw request and response. */
 
-import { type HttpHandler, rawHandlerOf } from '../../../engine/ports/host.ts';
+import { type HttpHandler, rawHandlerOf } from '../../../engine/host/host.port.ts';
 import { fetchExchange } from './fetch-exchange.ts';
 import { IncomingRequest } from './from-incoming.ts';
 import type { NodeRequest, NodeResponse } from './node-types.ts';

@@ -1,6 +1,6 @@
 /** `toDurableObject()`: turns an orchestrator into the class of a Durable Object. */
 
-import type { DurableObjectContext, HttpHandler } from '../../../engine/ports/host.ts';
+import type { DurableObjectContext, HttpHandler } from '../../../engine/host/host.port.ts';
 import { answerWith } from './to-worker.ts';
 
 /** What an object needs of its orchestrator. Every `Orchestrator` has it. */

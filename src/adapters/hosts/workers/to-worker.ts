@@ -1,6 +1,6 @@
 /** `toWorker()`: turns a handler into the module that a Worker exports. */
 
-import type { HttpHandler } from '../../../engine/ports/host.ts';
+import type { HttpHandler } from '../../../engine/host/host.port.ts';
 
 /** The part of a Worker's execution context that is used. */
 export interface WorkerContext {

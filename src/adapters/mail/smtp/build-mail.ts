@@ -2,7 +2,7 @@
 
 import { domainToASCII } from 'node:url';
 import { OrchestratorError } from '../../../engine/base/errors.ts';
-import type { MailAddress, MailMessage } from '../../../engine/ports/mail.ts';
+import type { MailAddress, MailMessage } from '../../../engine/operation/mail.port.ts';
 import { mailHeaders } from '../mail-headers.ts';
 import type { Nodemailer } from './load-nodemailer.ts';
 

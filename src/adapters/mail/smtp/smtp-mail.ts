@@ -1,7 +1,7 @@
 /** The mail port over SMTP, with the client and the MIME builder of the package `nodemailer`. */
 
 import { Readable } from 'node:stream';
-import type { MailMessage, MailSender, SendOptions } from '../../../engine/ports/mail.ts';
+import type { MailMessage, MailSender, SendOptions } from '../../../engine/operation/mail.port.ts';
 import { type BuiltMail, buildMail } from './build-mail.ts';
 import { type Connection, type Connections, createConnection, smtpConnections } from './connections.ts';
 import { loadNodemailer, type Nodemailer } from './load-nodemailer.ts';

@@ -2,7 +2,7 @@
 
 import { isIP } from 'node:net';
 import { OrchestratorError } from '../../../engine/base/errors.ts';
-import type { JsonObject } from '../../../engine/base/json.ts';
+import type { JsonObject } from '../../../engine/base/json/json.ts';
 import {
   flag,
   type OptionCheck,
@@ -11,7 +11,7 @@ import {
   readOptions,
   wholeNumber,
 } from '../../../engine/base/read-options.ts';
-import type { ConfigIssue } from '../../../engine/ports/operation.ts';
+import type { ConfigIssue } from '../../../engine/operation/operation.port.ts';
 
 /** The options of {@link smtpMail}. */
 export interface SmtpMailOptions {

@@ -1,10 +1,10 @@
 /** SQL databases in D1, through the binding of a Worker. */
 
-import { toBase64 } from '../../../engine/base/base64.ts';
+import { toBase64 } from '../../../engine/base/bytes/base64.ts';
 import { messageOf, OrchestratorError } from '../../../engine/base/errors.ts';
-import type { Json, JsonObject } from '../../../engine/base/json.ts';
-import type { SqlDatabase, SqlStatement } from '../../../engine/ports/data.ts';
-import { VALUE_MARK } from '../../../engine/ports/sql-text.ts';
+import type { Json, JsonObject } from '../../../engine/base/json/json.ts';
+import type { SqlDatabase, SqlStatement } from '../../../engine/storage/data.port.ts';
+import { VALUE_MARK } from '../../../engine/storage/sql-text.ts';
 import { checkSql, type SqlUse, toBound, withoutValues } from '../sql/sql-rules.ts';
 import { toCloudflareFailure } from './failure.ts';
 

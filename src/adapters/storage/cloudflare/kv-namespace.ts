@@ -1,8 +1,8 @@
 /** Keyed values in Workers KV. */
 
 import { messageOf, OrchestratorError } from '../../../engine/base/errors.ts';
-import type { Json } from '../../../engine/base/json.ts';
-import { checkKey, isPlainText, type KeyPage, type KvStore, MAX_KEY_BYTES } from '../../../engine/ports/data.ts';
+import type { Json } from '../../../engine/base/json/json.ts';
+import { checkKey, isPlainText, type KeyPage, type KvStore, MAX_KEY_BYTES } from '../../../engine/storage/data.port.ts';
 import { readPages } from '../bounded-reads.ts';
 import { compareKeys } from '../compare-bytes.ts';
 import { calling } from './failure.ts';

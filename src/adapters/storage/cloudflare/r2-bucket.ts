@@ -6,7 +6,7 @@ import {
   MAX_KEY_BYTES,
   type ObjectStore,
   type StoredObject,
-} from '../../../engine/ports/data.ts';
+} from '../../../engine/storage/data.port.ts';
 import { objectTooLarge, readPages } from '../bounded-reads.ts';
 import { uploadInParts } from '../upload-in-parts.ts';
 import { wellFormed } from '../well-formed.ts';

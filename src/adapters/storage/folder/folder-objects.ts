@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto';
 import { type FileHandle, mkdir, open, readdir, readFile, rename, rm, rmdir, stat, unlink } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { isOrchestratorError, messageOf, OrchestratorError } from '../../../engine/base/errors.ts';
-import { checkKey, type ObjectStore } from '../../../engine/ports/data.ts';
+import { checkKey, type ObjectStore } from '../../../engine/storage/data.port.ts';
 import { objectTooLarge } from '../bounded-reads.ts';
 import { pathOf } from './file-names.ts';
 import { listFolder } from './list-folder.ts';

@@ -2,8 +2,8 @@
 
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { joinBytes } from '../../../engine/base/join-bytes.ts';
-import { isPlainText, type KeyPage } from '../../../engine/ports/data.ts';
+import { joinBytes } from '../../../engine/base/bytes/join-bytes.ts';
+import { isPlainText, type KeyPage } from '../../../engine/storage/data.port.ts';
 import { compareBytes } from '../compare-bytes.ts';
 import { type Entry, toEntry } from './file-names.ts';
 

@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto';
 import type { FileHandle } from 'node:fs/promises';
 import { OrchestratorError } from '../../../engine/base/errors.ts';
-import type { StoredObject } from '../../../engine/ports/data.ts';
+import type { StoredObject } from '../../../engine/storage/data.port.ts';
 
 const MARK = 'EOB1';
 const CHECKSUM_BYTES = 32;

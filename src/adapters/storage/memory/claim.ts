@@ -1,7 +1,7 @@
 /** Claims free executions that are due, finds when the next one is due, and counts the queue. */
 
-import type { ClaimedExecution } from '../../../engine/model/stored-execution.ts';
-import type { ExecutionStore } from '../../../engine/ports/storage.ts';
+import type { ClaimedExecution } from '../../../engine/execution/stored-execution.ts';
+import type { ExecutionStore } from '../../../engine/storage/storage.port.ts';
 import { type MemoryState, setWorker } from './memory-state.ts';
 import { countSignals, type StoredExecution } from './stored-execution.ts';
 

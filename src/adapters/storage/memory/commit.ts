@@ -1,15 +1,15 @@
 /** Writes commits to the memory storage: each entry under its fence, wholly or not at all. */
 
-import type { Json } from '../../../engine/base/json.ts';
-import { memoryBytes } from '../../../engine/base/measure-json.ts';
-import type { Charge } from '../../../engine/model/quota.ts';
+import type { Json } from '../../../engine/base/json/json.ts';
+import { memoryBytes } from '../../../engine/base/json/measure-json.ts';
+import type { Charge } from '../../../engine/access/quota.ts';
 import type {
   CommitEntry,
   ExpectedDocument,
   NewExecution,
   StateChange,
-} from '../../../engine/model/stored-execution.ts';
-import type { CommitResult, Storage, StoredDocument } from '../../../engine/ports/storage.ts';
+} from '../../../engine/execution/stored-execution.ts';
+import type { CommitResult, Storage, StoredDocument } from '../../../engine/storage/storage.port.ts';
 import { finish, type MemoryState, release, setWorker, toChargeKey } from './memory-state.ts';
 import { storeSignal } from './signals.ts';
 import { isHeldBy, isRepeated, newStoredExecution, putStep } from './stored-execution.ts';

@@ -1,6 +1,6 @@
 /** The keyed values and the objects of the memory storage. */
 
-import type { Json } from '../../../engine/base/json.ts';
+import type { Json } from '../../../engine/base/json/json.ts';
 import {
   checkKey,
   isPlainText,
@@ -8,7 +8,7 @@ import {
   type KvStore,
   type ObjectStore,
   type StoredObject,
-} from '../../../engine/ports/data.ts';
+} from '../../../engine/storage/data.port.ts';
 import { compareBytes } from '../compare-bytes.ts';
 import { withStreams } from '../with-streams.ts';
 

@@ -5,8 +5,8 @@ import {
   firstDeliveryId,
   type NewDelivery,
   type StoredDelivery,
-} from '../../../engine/model/delivery.ts';
-import type { DeliveryQuery, DeliveryStore } from '../../../engine/ports/delivery-store.ts';
+} from '../../../engine/delivery/delivery.ts';
+import type { DeliveryQuery, DeliveryStore } from '../../../engine/delivery/delivery-store.port.ts';
 import { compareKeys } from '../compare-bytes.ts';
 import { type Due, insert, removeFirst } from './heap.ts';
 

@@ -1,6 +1,6 @@
 /** The documents of the memory storage. */
 
-import type { DocumentStore, StoredDocument } from '../../../engine/ports/document-store.ts';
+import type { DocumentStore, StoredDocument } from '../../../engine/storage/document-store.port.ts';
 import { compareBytes } from '../compare-bytes.ts';
 
 /** How many documents one write looks at, to delete those that have expired. */

@@ -1,7 +1,7 @@
 /** Cancellation requests, the check for ended executions, and the deletion of old ones. */
 
-import { dueWhenCancelled } from '../../../engine/model/due.ts';
-import type { ExecutionStore } from '../../../engine/ports/storage.ts';
+import { dueWhenCancelled } from '../../../engine/execution/due.ts';
+import type { ExecutionStore } from '../../../engine/storage/storage.port.ts';
 import { finish, type MemoryState, setDueAt } from './memory-state.ts';
 import type { StoredExecution } from './stored-execution.ts';
 

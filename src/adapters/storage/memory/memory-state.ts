@@ -1,8 +1,8 @@
 /** Everything that the memory storage holds about executions, and how an execution becomes free or ends. */
 
-import { dueWhenReleased } from '../../../engine/model/due.ts';
-import type { ExecutionEnd, Release } from '../../../engine/model/stored-execution.ts';
-import type { DocumentStore, StoredState } from '../../../engine/ports/storage.ts';
+import { dueWhenReleased } from '../../../engine/execution/due.ts';
+import type { ExecutionEnd, Release } from '../../../engine/execution/stored-execution.ts';
+import type { DocumentStore, StoredState } from '../../../engine/storage/storage.port.ts';
 import { type MemoryCapacity, memoryCapacity } from './capacity.ts';
 import { type MemoryDeliveries, memoryDeliveries } from './deliveries.ts';
 import { createDueQueue, type DueQueue } from './due-queue.ts';

@@ -1,7 +1,7 @@
 /** The storage in the memory of one process. It is the default, and the reference for all other storages. */
 
 import { flag, readOptions, wholeNumber } from '../../../engine/base/read-options.ts';
-import type { Storage, StoredDefinition, StoredSchedule } from '../../../engine/ports/storage.ts';
+import type { Storage, StoredDefinition, StoredSchedule } from '../../../engine/storage/storage.port.ts';
 import { createClaiming } from './claim.ts';
 import { createCommit } from './commit.ts';
 import { memoryKv, memoryObjects } from './data.ts';

@@ -8,8 +8,8 @@ import {
   type RequestLog,
   takeFromLogs,
   usesOf,
-} from '../../../engine/model/request-log.ts';
-import type { LimitStore, RateWindow } from '../../../engine/ports/limit-store.ts';
+} from '../../../engine/access/request-log.ts';
+import type { LimitStore, RateWindow } from '../../../engine/access/limit-store.port.ts';
 
 /** With more keys than this, those that were used least recently are forgotten, but none of a token: anyone can have many addresses. */
 const MAX_KEYS = 200_000;

@@ -1,6 +1,6 @@
 /** Reads executions and steps in the memory storage. */
 
-import { jsonTextBytes } from '../../../engine/base/measure-json.ts';
+import { jsonTextBytes } from '../../../engine/base/json/measure-json.ts';
 import {
   type AgentResult,
   type Execution,
@@ -9,7 +9,7 @@ import {
   type OpenCount,
   type OpenCounts,
   PAGE_BYTES,
-} from '../../../engine/model/execution.ts';
+} from '../../../engine/execution/execution.ts';
 import {
   isUnresolved,
   toAgentResults,
@@ -17,10 +17,15 @@ import {
   toListed,
   tooManyMatches,
   toSummary,
-} from '../../../engine/model/execution-record.ts';
-import { retryKeyOf } from '../../../engine/model/start-once.ts';
-import type { StepRecord } from '../../../engine/model/stored-execution.ts';
-import type { ExecutionPosition, ExecutionQuery, ExecutionReader, StepQuery } from '../../../engine/ports/storage.ts';
+} from '../../../engine/execution/execution-record.ts';
+import { retryKeyOf } from '../../../engine/execution/start-once.ts';
+import type { StepRecord } from '../../../engine/execution/stored-execution.ts';
+import type {
+  ExecutionPosition,
+  ExecutionQuery,
+  ExecutionReader,
+  StepQuery,
+} from '../../../engine/storage/storage.port.ts';
 import type { MemoryState } from './memory-state.ts';
 import { countRuns, findStep, runsOf, type StoredExecution } from './stored-execution.ts';
 

@@ -1,9 +1,9 @@
 /** The signals of executions in the memory storage. */
 
-import { memoryBytes } from '../../../engine/base/measure-json.ts';
-import { dueWhenSignalled, type FreeExecution } from '../../../engine/model/due.ts';
-import type { NewSignal } from '../../../engine/model/stored-execution.ts';
-import type { SignalResult, SignalStore } from '../../../engine/ports/storage.ts';
+import { memoryBytes } from '../../../engine/base/json/measure-json.ts';
+import { dueWhenSignalled, type FreeExecution } from '../../../engine/execution/due.ts';
+import type { NewSignal } from '../../../engine/execution/stored-execution.ts';
+import type { SignalResult, SignalStore } from '../../../engine/storage/storage.port.ts';
 import { type MemoryState, setDueAt } from './memory-state.ts';
 
 /** The estimated memory of a signal without its payload. */

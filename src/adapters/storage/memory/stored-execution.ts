@@ -1,8 +1,8 @@
 /** One execution in the memory storage: which worker holds it, its steps and signals, and when it is due. */
 
-import { equalJson, type Json } from '../../../engine/base/json.ts';
-import { memoryBytes } from '../../../engine/base/measure-json.ts';
-import { type DueFacts, isDueAsReleased } from '../../../engine/model/due.ts';
+import { equalJson, type Json } from '../../../engine/base/json/json.ts';
+import { memoryBytes } from '../../../engine/base/json/measure-json.ts';
+import { type DueFacts, isDueAsReleased } from '../../../engine/execution/due.ts';
 import type {
   CommitEntry,
   ExecutionEnd,
@@ -10,7 +10,7 @@ import type {
   NewExecution,
   NewSignal,
   StepRecord,
-} from '../../../engine/model/stored-execution.ts';
+} from '../../../engine/execution/stored-execution.ts';
 import type { Slot } from './slots.ts';
 
 export interface StoredExecution {

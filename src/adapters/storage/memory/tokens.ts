@@ -1,8 +1,8 @@
 /** The API tokens of the memory storage. */
 
 import { OrchestratorError } from '../../../engine/base/errors.ts';
-import type { StoredToken } from '../../../engine/model/token.ts';
-import type { TokenStore } from '../../../engine/ports/token-store.ts';
+import type { StoredToken } from '../../../engine/access/token.ts';
+import type { TokenStore } from '../../../engine/access/token-store.port.ts';
 
 /** Tokens in memory. */
 export function memoryTokens(): TokenStore {

@@ -1,6 +1,6 @@
 /** The workers of the memory storage: registration, leases, and what happens to the executions of dead workers. */
 
-import type { WorkerStore } from '../../../engine/ports/storage.ts';
+import type { WorkerStore } from '../../../engine/storage/storage.port.ts';
 import { type MemoryState, release } from './memory-state.ts';
 import { bearsBlame, type StoredExecution } from './stored-execution.ts';
 

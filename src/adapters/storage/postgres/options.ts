@@ -1,6 +1,6 @@
 /** The options of the Postgres storage, and their checks. */
 
-import { type Duration, toMs } from '../../../engine/base/duration.ts';
+import { type Duration, toMs } from '../../../engine/base/time/duration.ts';
 import {
   duration,
   flag,

@@ -1,8 +1,8 @@
 /** The Postgres storage: all data in one schema, durable when a call returns, shared by any number of processes. */
 
 import { OrchestratorError } from '../../../engine/base/errors.ts';
-import type { Storage } from '../../../engine/ports/storage.ts';
-import { callPart, createParts } from '../../../engine/ports/storage-methods.ts';
+import type { Storage } from '../../../engine/storage/storage.port.ts';
+import { callPart, createParts } from '../../../engine/storage/storage-methods.port.ts';
 import { withStreams } from '../with-streams.ts';
 import { toStorageError } from './drivers/failure.ts';
 import { type PostgresStorageOptions, readPostgresOptions } from './options.ts';

@@ -1,8 +1,8 @@
 /** Keyed values in Redis. */
 
 import { messageOf, OrchestratorError } from '../../../engine/base/errors.ts';
-import type { Json } from '../../../engine/base/json.ts';
-import { checkKey, isPlainText, type KeyPage, type KvStore } from '../../../engine/ports/data.ts';
+import type { Json } from '../../../engine/base/json/json.ts';
+import { checkKey, isPlainText, type KeyPage, type KvStore } from '../../../engine/storage/data.port.ts';
 import { compareKeys } from '../compare-bytes.ts';
 import { sweepSometimes } from '../sweep-sometimes.ts';
 import { openRedis, type RedisOptions } from './client.ts';

@@ -1,9 +1,9 @@
 /** Sends signed requests to S3. The optional package `aws4fetch` signs them. */
 
 import { OrchestratorError } from '../../../engine/base/errors.ts';
-import { joinBytes } from '../../../engine/base/join-bytes.ts';
+import { joinBytes } from '../../../engine/base/bytes/join-bytes.ts';
 import { packageFailure } from '../../../engine/base/package-failure.ts';
-import type { HttpClient, HttpRequest, HttpResponse } from '../../../engine/ports/http.ts';
+import type { HttpClient, HttpRequest, HttpResponse } from '../../../engine/host/http.port.ts';
 import { isTooLarge, toLost } from './failure.ts';
 import { encodeStrictly, toPath } from './object-names.ts';
 import type { S3ObjectsOptions, S3Place } from './options.ts';

@@ -1,7 +1,7 @@
 /** The failures of S3: which error an answer, or a lost connection, stands for. */
 
 import { isOrchestratorError, messageOf, OrchestratorError } from '../../../engine/base/errors.ts';
-import type { HttpResponse } from '../../../engine/ports/http.ts';
+import type { HttpResponse } from '../../../engine/host/http.port.ts';
 import { readText } from './read-xml.ts';
 
 /** Codes with which another call may pass, whatever their status is. */

@@ -3,7 +3,7 @@
  * beginning of a segment is followed by `_` in the bucket. The names have the same order as the keys.
  */
 
-import { MAX_KEY_BYTES } from '../../../engine/ports/data.ts';
+import { MAX_KEY_BYTES } from '../../../engine/storage/data.port.ts';
 
 const FIRST_DOT = /(^|\/)\./g;
 

@@ -3,8 +3,8 @@
  */
 
 import { OrchestratorError } from '../../../engine/base/errors.ts';
-import type { Json, JsonObject } from '../../../engine/base/json.ts';
-import type { CommitEntry } from '../../../engine/model/stored-execution.ts';
+import type { Json, JsonObject } from '../../../engine/base/json/json.ts';
+import type { CommitEntry } from '../../../engine/execution/stored-execution.ts';
 
 /** A row from a driver. A number may be text, and true is `t` or 1. */
 export type StoredRow = Readonly<Record<string, unknown>>;

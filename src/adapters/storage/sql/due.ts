@@ -1,5 +1,5 @@
 /**
- * When a free execution is due: the table of the storage port as SQL. `src/engine/model/due.ts` is the same table as
+ * When a free execution is due: the table of the storage port as SQL. `src/engine/execution/due.ts` is the same table as
  * functions.
  */
 

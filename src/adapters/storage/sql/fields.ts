@@ -3,10 +3,10 @@
  * table lacks does not compile.
  */
 
-import type { Json, JsonObject } from '../../../engine/base/json.ts';
-import type { DeliveryState, NewDelivery } from '../../../engine/model/delivery.ts';
-import type { StoredProgress } from '../../../engine/model/execution-record.ts';
-import type { ExecutionEnd, NewExecution, NewSignal, StepRecord } from '../../../engine/model/stored-execution.ts';
+import type { Json, JsonObject } from '../../../engine/base/json/json.ts';
+import type { DeliveryState, NewDelivery } from '../../../engine/delivery/delivery.ts';
+import type { StoredProgress } from '../../../engine/execution/execution-record.ts';
+import type { ExecutionEnd, NewExecution, NewSignal, StepRecord } from '../../../engine/execution/stored-execution.ts';
 import {
   damaged,
   type RowName,

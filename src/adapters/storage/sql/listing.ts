@@ -1,8 +1,8 @@
 /** How an SQL store answers a listing: it walks the entries of one index from one end, and filters them by the rest of the query. */
 
-import { MAX_MATCHES } from '../../../engine/model/execution.ts';
-import { tooManyMatches } from '../../../engine/model/execution-record.ts';
-import type { ExecutionQuery } from '../../../engine/ports/storage.ts';
+import { MAX_MATCHES } from '../../../engine/execution/execution.ts';
+import { tooManyMatches } from '../../../engine/execution/execution-record.ts';
+import type { ExecutionQuery } from '../../../engine/storage/storage.port.ts';
 import { firstAfter } from './tables/key-range.ts';
 
 /** The filters that an index answers. `created` is the index of all executions. */

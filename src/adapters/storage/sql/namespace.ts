@@ -1,7 +1,7 @@
 /** The option `namespace` of the SQL storages. */
 
 import { optional } from '../../../engine/base/read-options.ts';
-import { isPlainText } from '../../../engine/ports/data.ts';
+import { isPlainText } from '../../../engine/storage/data.port.ts';
 
 /** The check of the option `namespace` of a storage. */
 export const NAMESPACE = optional<string>(

@@ -11,22 +11,22 @@ import type {
   ExecutionSummary,
   ExecutionTrigger,
   OpenCount,
-} from '../../../engine/model/execution.ts';
+} from '../../../engine/execution/execution.ts';
 import {
   type StoredProgress,
   toAgentResult,
   toExecution,
   toSummary,
   withoutValues,
-} from '../../../engine/model/execution-record.ts';
-import { retryKeyOf } from '../../../engine/model/start-once.ts';
+} from '../../../engine/execution/execution-record.ts';
+import { retryKeyOf } from '../../../engine/execution/start-once.ts';
 import {
   type ExecutionEnd,
   type Handover,
   NEVER,
   type NewExecution,
   type StepRecord,
-} from '../../../engine/model/stored-execution.ts';
+} from '../../../engine/execution/stored-execution.ts';
 import { type RowName, readBoolean, readNumber, readObject, readText, type StoredRow } from './columns.ts';
 import { ACCEPTED, ENDED, type Field, PROGRESS, readFields, STEP } from './fields.ts';
 

@@ -1,8 +1,8 @@
 /** The rules for statements that every `SqlDatabase` checks before it runs one: a single statement that stays within the data. */
 
-import type { Json } from '../../../engine/base/json.ts';
-import { isPlainText, type SqlStatement } from '../../../engine/ports/data.ts';
-import { refuseSql, type SqlDialect, type SqlToken, scanSql, VALUE_MARK } from '../../../engine/ports/sql-text.ts';
+import type { Json } from '../../../engine/base/json/json.ts';
+import { isPlainText, type SqlStatement } from '../../../engine/storage/data.port.ts';
+import { refuseSql, type SqlDialect, type SqlToken, scanSql, VALUE_MARK } from '../../../engine/storage/sql-text.ts';
 
 /** What a statement is for: `read` for `query` and `stream`, `write` for `execute`. */
 export type SqlUse = 'read' | 'write';

@@ -1,8 +1,8 @@
 /** The storage in a Cloudflare Durable Object: the tables of the SQLite storage in the object's own database. */
 
 import { isOrchestratorError, messageOf, OrchestratorError } from '../../../engine/base/errors.ts';
-import type { DurableObjectContext } from '../../../engine/ports/host.ts';
-import type { Storage } from '../../../engine/ports/storage.ts';
+import type { DurableObjectContext } from '../../../engine/host/host.port.ts';
+import type { Storage } from '../../../engine/storage/storage.port.ts';
 import { durableObjectConnection } from './drivers/durable-object-driver.ts';
 import { createTables, type Tables } from './tables/create-tables.ts';
 import { splitObjects } from './tables/durable-object-objects.ts';

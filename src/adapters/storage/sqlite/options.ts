@@ -1,8 +1,8 @@
 /** The options of the SQLite storage, and their checks. */
 
-import { type Duration, toMs } from '../../../engine/base/duration.ts';
+import { type Duration, toMs } from '../../../engine/base/time/duration.ts';
 import { duration, oneOf, optional, readOptions, required } from '../../../engine/base/read-options.ts';
-import { isPlainText } from '../../../engine/ports/data.ts';
+import { isPlainText } from '../../../engine/storage/data.port.ts';
 import { NAMESPACE } from '../sql/namespace.ts';
 import { DRIVERS, type SqliteDriverName } from './drivers/load-driver.ts';
 

@@ -1,8 +1,8 @@
 /** The SQLite storage: all data in one file, durable when a call returns. The first use opens the file. */
 
 import { OrchestratorError } from '../../../engine/base/errors.ts';
-import type { MaybePromise } from '../../../engine/ports/operation.ts';
-import type { Storage } from '../../../engine/ports/storage.ts';
+import type { MaybePromise } from '../../../engine/operation/operation.port.ts';
+import type { Storage } from '../../../engine/storage/storage.port.ts';
 import { toStorageError } from './drivers/failure.ts';
 import { loadDriver } from './drivers/load-driver.ts';
 import { readSqliteOptions, type SqliteStorageOptions } from './options.ts';

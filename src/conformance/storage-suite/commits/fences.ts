@@ -1,7 +1,7 @@
 /** Storage suite: fences. Only the worker that holds an execution may write to it, under its current epoch. */
 
-import type { CommitEntry } from '../../../engine/model/stored-execution.ts';
-import type { Storage } from '../../../engine/ports/storage.ts';
+import type { CommitEntry } from '../../../engine/execution/stored-execution.ts';
+import type { Storage } from '../../../engine/storage/storage.port.ts';
 import {
   accept,
   change,

@@ -1,6 +1,6 @@
 /** Storage suite: starts under an idempotency key. A key, like an id, is accepted once. */
 
-import type { NewExecution } from '../../../engine/model/stored-execution.ts';
+import type { NewExecution } from '../../../engine/execution/stored-execution.ts';
 import {
   accept,
   change,

@@ -1,7 +1,7 @@
 /** Storage suite: repeated entries. The answer to a stored entry is `stored` again, and nothing changes. */
 
-import type { CommitEntry } from '../../../engine/model/stored-execution.ts';
-import type { Storage } from '../../../engine/ports/storage.ts';
+import type { CommitEntry } from '../../../engine/execution/stored-execution.ts';
+import type { Storage } from '../../../engine/storage/storage.port.ts';
 import {
   accept,
   change,

@@ -1,6 +1,6 @@
 /** Storage suite: accepting executions. An execution is held or queued, and an id is accepted once. */
 
-import { retryKeyOf } from '../../../engine/model/start-once.ts';
+import { retryKeyOf } from '../../../engine/execution/start-once.ts';
 import {
   accept,
   claim,

@@ -1,6 +1,6 @@
 /** Storage suite: values of every kind, names and keys come back unchanged. */
 
-import type { Json } from '../../../engine/base/json.ts';
+import type { Json } from '../../../engine/base/json/json.ts';
 import {
   accept,
   change,

@@ -1,6 +1,6 @@
 /** Storage suite: requests to cancel an execution, in each of its statuses. */
 
-import type { Storage } from '../../../engine/ports/storage.ts';
+import type { Storage } from '../../../engine/storage/storage.port.ts';
 import {
   accept,
   claim,

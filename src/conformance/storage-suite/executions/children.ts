@@ -1,7 +1,7 @@
 /** Storage suite: child executions. They are counted, listed, and cancelled before they begin. */
 
-import type { NewExecution } from '../../../engine/model/stored-execution.ts';
-import type { Storage } from '../../../engine/ports/storage.ts';
+import type { NewExecution } from '../../../engine/execution/stored-execution.ts';
+import type { Storage } from '../../../engine/storage/storage.port.ts';
 import {
   accept,
   claim,

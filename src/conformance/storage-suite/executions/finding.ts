@@ -1,10 +1,10 @@
 /** Storage suite: finding executions by key, tag, time and the beginning of an id or a tag. Own ids do not sort by time. */
 
-import type { ExecutionError } from '../../../engine/model/execution.ts';
-import { MAX_MATCHES } from '../../../engine/model/execution.ts';
-import { retryKeyOf } from '../../../engine/model/start-once.ts';
-import type { NewExecution } from '../../../engine/model/stored-execution.ts';
-import type { ExecutionQuery, Storage } from '../../../engine/ports/storage.ts';
+import type { ExecutionError } from '../../../engine/execution/execution.ts';
+import { MAX_MATCHES } from '../../../engine/execution/execution.ts';
+import { retryKeyOf } from '../../../engine/execution/start-once.ts';
+import type { NewExecution } from '../../../engine/execution/stored-execution.ts';
+import type { ExecutionQuery, Storage } from '../../../engine/storage/storage.port.ts';
 import {
   accept,
   claim,

@@ -1,6 +1,6 @@
 /** Storage suite: listings. Executions by their filters, newest first; steps in pages. */
 
-import type { ExecutionPosition, ExecutionQuery } from '../../../engine/ports/storage.ts';
+import type { ExecutionPosition, ExecutionQuery } from '../../../engine/storage/storage.port.ts';
 import {
   accept,
   claim,

@@ -1,6 +1,6 @@
 /** Storage suite: the deletion of old executions, of everything that belongs to them, and by which worker. */
 
-import type { Storage } from '../../../engine/ports/storage.ts';
+import type { Storage } from '../../../engine/storage/storage.port.ts';
 import {
   accept,
   change,

@@ -1,7 +1,7 @@
 /** Storage suite: what the next handle reads, claims and purges of the executions that a closed handle has stored. */
 
-import type { ExecutionTrigger } from '../../../engine/model/execution.ts';
-import type { Storage } from '../../../engine/ports/storage.ts';
+import type { ExecutionTrigger } from '../../../engine/execution/execution.ts';
+import type { Storage } from '../../../engine/storage/storage.port.ts';
 import {
   accept,
   claim,

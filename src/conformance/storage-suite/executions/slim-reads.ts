@@ -1,6 +1,6 @@
 /** Storage suite: bounded reads. Large values are left out and marked, and a read takes no more than its answer. */
 
-import type { Json } from '../../../engine/base/json.ts';
+import type { Json } from '../../../engine/base/json/json.ts';
 import {
   accept,
   commitOne,

@@ -1,6 +1,6 @@
 /** Storage suite: fair claims. Ensembles take turns when executions are claimed. */
 
-import type { ClaimedExecution } from '../../../engine/model/stored-execution.ts';
+import type { ClaimedExecution } from '../../../engine/execution/stored-execution.ts';
 import { claim, enqueue, execution, register, type StorageCase, same, starting, T0, WORKER } from '../context.ts';
 
 /** 1,000 executions of `busy`, due long before the others. */

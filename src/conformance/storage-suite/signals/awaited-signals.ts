@@ -1,6 +1,6 @@
 /** Storage suite: the names of the signals that an execution waits for. A signal of another name makes nothing due. */
 
-import { NEVER } from '../../../engine/model/stored-execution.ts';
+import { NEVER } from '../../../engine/execution/stored-execution.ts';
 import {
   accept,
   claim,

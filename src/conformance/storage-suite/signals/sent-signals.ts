@@ -1,6 +1,6 @@
 /** Storage suite: signals that an entry sends to other executions. They are stored together with the entry. */
 
-import type { CommitEntry } from '../../../engine/model/stored-execution.ts';
+import type { CommitEntry } from '../../../engine/execution/stored-execution.ts';
 import {
   accept,
   claim,

@@ -1,7 +1,7 @@
 /** What the cases of signals share: the stored signals, what `poll` reports of them, and an execution that waits. */
 
-import { NEVER, type NewSignal } from '../../../engine/model/stored-execution.ts';
-import type { PollResult, Storage } from '../../../engine/ports/storage.ts';
+import { NEVER, type NewSignal } from '../../../engine/execution/stored-execution.ts';
+import type { PollResult, Storage } from '../../../engine/storage/storage.port.ts';
 import { accept, execution, executionId, release, WORKER } from '../context.ts';
 
 export const list = async (

@@ -1,6 +1,6 @@
 /** Storage suite: signals. They keep the order in which they arrive, and the worker that holds or claims the execution sees them. */
 
-import { NEVER } from '../../../engine/model/stored-execution.ts';
+import { NEVER } from '../../../engine/execution/stored-execution.ts';
 import {
   accept,
   claim,

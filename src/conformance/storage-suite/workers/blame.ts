@@ -1,6 +1,6 @@
 /** Storage suite: the blame for the death of a worker. Which executions bear how much of it, and what resets it. */
 
-import type { Storage } from '../../../engine/ports/storage.ts';
+import type { Storage } from '../../../engine/storage/storage.port.ts';
 import {
   accept,
   claim,

@@ -1,21 +1,21 @@
 /** Compiles the agent of one step: its operation, its fields and its retries. */
 
-import { toMs } from '../../base/duration.ts';
+import { toMs } from '../../base/time/duration.ts';
 import { OrchestratorError } from '../../base/errors.ts';
-import { formatPath, type JsonObject } from '../../base/json.ts';
+import { formatPath, type JsonObject } from '../../base/json/json.ts';
 import { suggestName } from '../../base/suggest-name.ts';
 import { oneOf, quoted } from '../../base/wording.ts';
 import type { CompiledAgentStep, CompiledCall } from '../../compiled/compiled-ensemble.ts';
 import { ExpressionScope } from '../../compiled/expression-scope.ts';
 import { isMap } from '../../json-schema/check-json-schema.ts';
-import type { AgentBehaviour } from '../../model/ensemble.ts';
-import { SPECIFIED_OPERATIONS } from '../../model/name.ts';
-import type { AgentCall, AnyOperation } from '../../ports/operation.ts';
+import type { AgentBehaviour } from '../../ensemble/ensemble.ts';
+import { SPECIFIED_OPERATIONS } from '../../ensemble/name.ts';
+import type { AgentCall, AnyOperation } from '../../operation/operation.port.ts';
 import type { Report } from '../forms/check-shape.ts';
 import type { Path } from '../source/problem.ts';
-import { checkConfig } from './check-config.ts';
-import { type CompiledField, createFieldCompiler, type FieldCompiler } from './compile-fields.ts';
-import type { CompileHost } from './compile-host.ts';
+import { checkConfig } from './config/check-config.ts';
+import { type CompiledField, createFieldCompiler, type FieldCompiler } from './config/compile-fields.ts';
+import type { CompileHost } from './triggers/compile-host.ts';
 import {
   type ConfigWithoutReferences,
   checkReferences,
@@ -24,12 +24,12 @@ import {
   type ReferenceCompiler,
   takeReferences,
   UNKNOWN,
-} from './compile-references.ts';
+} from './config/compile-references.ts';
 import { compileRetry } from './compile-retry.ts';
-import type { ConfigTexts, TemplateData } from './compile-texts.ts';
-import { warnConfigBraces } from './double-braces.ts';
-import { createNames, type Names } from './names.ts';
-import { refuseSecrets, secretIn } from './refuse-secrets.ts';
+import type { ConfigTexts, TemplateData } from './config/compile-texts.ts';
+import { warnConfigBraces } from './names/double-braces.ts';
+import { createNames, type Names } from './names/names.ts';
+import { refuseSecrets, secretIn } from './config/refuse-secrets.ts';
 import { type FlowContext, type Origin, type ResolvedAgent, resolveAgent } from './resolve-agent.ts';
 
 /** The place of a step in a run. */

@@ -17,15 +17,15 @@ import type {
   TryStep,
   WaitStep,
   WhileStep,
-} from '../../model/ensemble.ts';
-import { MAX_FOREACH_ITEMS } from '../../model/ensemble.ts';
+} from '../../ensemble/ensemble.ts';
+import { MAX_FOREACH_ITEMS } from '../../ensemble/ensemble.ts';
 import { checkNotReserved } from '../forms/check-shape.ts';
 import type { Path } from '../source/problem.ts';
-import { createFieldCompiler } from './compile-fields.ts';
-import { namesOf } from './declare-names.ts';
-import type { Level, StepPlace } from './flow-level.ts';
-import { guardReads } from './guard-reads.ts';
-import { secretIn } from './refuse-secrets.ts';
+import { createFieldCompiler } from './config/compile-fields.ts';
+import { namesOf } from './names/declare-names.ts';
+import type { Level, StepPlace } from './names/flow-level.ts';
+import { guardReads } from './names/guard-reads.ts';
+import { secretIn } from './config/refuse-secrets.ts';
 
 type Parent = CompiledList['parent'];
 

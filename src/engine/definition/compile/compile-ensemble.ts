@@ -1,30 +1,30 @@
 /** Compiles a definition to a `CompiledEnsemble`: expressions to closures, names to slots, agents to operations. */
 
-import { toMs } from '../../base/duration.ts';
-import { hashJson } from '../../base/hash.ts';
-import type { JsonObject } from '../../base/json.ts';
+import { toMs } from '../../base/time/duration.ts';
+import { hashJson } from '../../base/bytes/hash.ts';
+import type { JsonObject } from '../../base/json/json.ts';
 import type { CompiledEnsemble } from '../../compiled/compiled-ensemble.ts';
-import { expressionInKey } from '../../expression/compile-value.ts';
-import type { AgentBehaviour, AgentDefinition, EnsembleDefinition, StepDefinition } from '../../model/ensemble.ts';
-import { innerLists } from '../../model/inner-lists.ts';
-import { ensembleOfAgent } from '../../model/name.ts';
+import { expressionInKey } from '../../expression/compile/compile-value.ts';
+import type { AgentBehaviour, AgentDefinition, EnsembleDefinition, StepDefinition } from '../../ensemble/ensemble.ts';
+import { innerLists } from '../../ensemble/inner-lists.ts';
+import { ensembleOfAgent } from '../../ensemble/name.ts';
 import { checkNotReserved, type Report } from '../forms/check-shape.ts';
 import { createDroppedParts } from '../forms/dropped-parts.ts';
 import type { ParsedEnsemble } from '../read/parse-ensemble.ts';
 import type { Path, Problem } from '../source/problem.ts';
-import { compileInputCheck, declaredInputs } from './check-input.ts';
-import { createFieldCompiler } from './compile-fields.ts';
+import { compileInputCheck, declaredInputs } from './config/check-input.ts';
+import { createFieldCompiler } from './config/compile-fields.ts';
 import { checkUnusedAgent, compileFlow } from './compile-flow.ts';
-import type { CompileHost } from './compile-host.ts';
-import { compileNotifications } from './compile-notifications.ts';
+import type { CompileHost } from './triggers/compile-host.ts';
+import { compileNotifications } from './triggers/compile-notifications.ts';
 import { compileOutputs } from './compile-outputs.ts';
-import { compileSchedules } from './compile-schedules.ts';
-import { compileWebhooks } from './compile-webhooks.ts';
-import { namesInsideForeach } from './declare-names.ts';
-import { createNames } from './names.ts';
-import type { KnownNames } from './outermost-names.ts';
-import { refuseExpressions } from './refuse-expressions.ts';
-import { refuseSecrets } from './refuse-secrets.ts';
+import { compileSchedules } from './triggers/compile-schedules.ts';
+import { compileWebhooks } from './triggers/compile-webhooks.ts';
+import { namesInsideForeach } from './names/declare-names.ts';
+import { createNames } from './names/names.ts';
+import type { KnownNames } from './names/outermost-names.ts';
+import { refuseExpressions } from './config/refuse-expressions.ts';
+import { refuseSecrets } from './config/refuse-secrets.ts';
 import type { EnsembleCall, FlowContext } from './resolve-agent.ts';
 
 export interface CompileResult {

@@ -1,6 +1,6 @@
 /** Compiles lists of steps to the lists that the interpreter runs, with the names and the guards of each step. */
 
-import { parseDuration } from '../../base/duration.ts';
+import { parseDuration } from '../../base/time/duration.ts';
 import type {
   CompiledEnsembleStep,
   CompiledIfStep,
@@ -10,22 +10,22 @@ import type {
   StepEntry,
 } from '../../compiled/compiled-ensemble.ts';
 import type { NameSlot } from '../../compiled/name-slot.ts';
-import type { AgentStep, EnsembleStep, IfStep, StepDefinition, SwitchStep } from '../../model/ensemble.ts';
-import { type StepOf, type StepVerb, verbOf } from '../../model/step-verb.ts';
+import type { AgentStep, EnsembleStep, IfStep, StepDefinition, SwitchStep } from '../../ensemble/ensemble.ts';
+import { type StepOf, type StepVerb, verbOf } from '../../ensemble/step-verb.ts';
 import { CHILD_TIMEOUT_RULE } from '../forms/flow-forms.ts';
 import type { Path } from '../source/problem.ts';
 import { compileAgentStep } from './compile-agent.ts';
 import { compileForeach, compileParallel, compileTry, compileWhile } from './compile-blocks.ts';
-import { createFieldCompiler } from './compile-fields.ts';
+import { createFieldCompiler } from './config/compile-fields.ts';
 import { compileRouter } from './compile-routes.ts';
 import { compileSleep, compileTimeout, compileWait } from './compile-waits.ts';
-import { declareNames, reachedWith } from './declare-names.ts';
-import type { Level, ListPlace, StepPlace } from './flow-level.ts';
-import { readsOfStep } from './guard-reads.ts';
-import type { Names } from './names.ts';
-import { refuseSecrets } from './refuse-secrets.ts';
+import { declareNames, reachedWith } from './names/declare-names.ts';
+import type { Level, ListPlace, StepPlace } from './names/flow-level.ts';
+import { readsOfStep } from './names/guard-reads.ts';
+import type { Names } from './names/names.ts';
+import { refuseSecrets } from './config/refuse-secrets.ts';
 import { type FlowContext, resolveAgent } from './resolve-agent.ts';
-import { type WrittenStep, warnOfSteppedOver } from './warn-stepped-over.ts';
+import { type WrittenStep, warnOfSteppedOver } from './names/warn-stepped-over.ts';
 
 /** Compiles the flow of an ensemble. @param names - the names of the outermost level, still empty */
 export function compileFlow(flow: readonly StepDefinition[], names: Names, context: FlowContext): CompiledList {

@@ -1,8 +1,8 @@
 /** Compiles the outputs of an ensemble. Each output is evaluated by itself, so a failing output does not affect the others. */
 
-import type { Json, JsonObject } from '../../base/json.ts';
+import type { Json, JsonObject } from '../../base/json/json.ts';
 import type { EvaluateOutputs } from '../../compiled/compiled-ensemble.ts';
-import type { CompiledField, FieldCompiler } from './compile-fields.ts';
+import type { CompiledField, FieldCompiler } from './config/compile-fields.ts';
 
 export interface CompiledOutputs {
   readonly evaluate: EvaluateOutputs;

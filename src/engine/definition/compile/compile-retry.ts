@@ -1,9 +1,9 @@
 /** Compiles `retry` to the waits between the attempts of an agent. */
 
-import { toMs } from '../../base/duration.ts';
+import { toMs } from '../../base/time/duration.ts';
 import { oneOf } from '../../base/wording.ts';
 import type { RetryPolicy } from '../../compiled/compiled-ensemble.ts';
-import type { RetryDefinition } from '../../model/ensemble.ts';
+import type { RetryDefinition } from '../../ensemble/ensemble.ts';
 import type { Report } from '../forms/check-shape.ts';
 import type { Path } from '../source/problem.ts';
 

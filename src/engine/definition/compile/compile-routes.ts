@@ -2,14 +2,14 @@
 
 import { quoted } from '../../base/wording.ts';
 import type { CompiledGuard, CompiledRoute, CompiledRouteStep } from '../../compiled/compiled-ensemble.ts';
-import { isReference } from '../../model/component.ts';
-import type { RouteDefinition } from '../../model/ensemble.ts';
+import { isReference } from '../../component/component.ts';
+import type { RouteDefinition } from '../../ensemble/ensemble.ts';
 import type { Path } from '../source/problem.ts';
 import { compileAgentStep } from './compile-agent.ts';
-import { createFieldCompiler } from './compile-fields.ts';
-import { checkReferences } from './compile-references.ts';
-import type { Names } from './names.ts';
-import { refuseSecrets } from './refuse-secrets.ts';
+import { createFieldCompiler } from './config/compile-fields.ts';
+import { checkReferences } from './config/compile-references.ts';
+import type { Names } from './names/names.ts';
+import { refuseSecrets } from './config/refuse-secrets.ts';
 import { type FlowContext, type Origin, type ResolvedAgent, resolveAgent } from './resolve-agent.ts';
 
 /** The place of a router in a run. */

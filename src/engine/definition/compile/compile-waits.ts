@@ -1,18 +1,18 @@
 /** Compiles the steps that wait for an instant or for a signal. */
 
-import { MAX_SLEEP_MS, nearestDuration, parseDuration } from '../../base/duration.ts';
+import { MAX_SLEEP_MS, nearestDuration, parseDuration } from '../../base/time/duration.ts';
 import { describe } from '../../base/wording.ts';
 import type { CompiledSleepStep, CompiledWaitStep } from '../../compiled/compiled-ensemble.ts';
 import { parseInstant } from '../../expression/functions/instant.ts';
-import type { SleepStep, WaitStep } from '../../model/ensemble.ts';
-import { NAME_PATTERN } from '../../model/name.ts';
+import type { SleepStep, WaitStep } from '../../ensemble/ensemble.ts';
+import { NAME_PATTERN } from '../../ensemble/name.ts';
 import type { Report } from '../forms/check-shape.ts';
 import { DURATION_RULE, INSTANT_RULE, SIGNAL_RULE, TIMEOUT_RULE } from '../forms/flow-forms.ts';
 import type { Path } from '../source/problem.ts';
 import { resultOf } from './compile-blocks.ts';
-import type { CompiledField } from './compile-fields.ts';
-import { bracesIn } from './double-braces.ts';
-import type { Level, StepPlace } from './flow-level.ts';
+import type { CompiledField } from './config/compile-fields.ts';
+import { bracesIn } from './names/double-braces.ts';
+import type { Level, StepPlace } from './names/flow-level.ts';
 
 export function compileSleep(step: SleepStep, place: StepPlace, level: Level): CompiledSleepStep {
   const { sleep } = step;

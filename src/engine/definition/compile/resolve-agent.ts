@@ -1,15 +1,15 @@
 /** Finds the agent of a step, which is defined in the step, declared in the ensemble or shared, and the place of its fields. */
 
-import { formatPath } from '../../base/json.ts';
+import { formatPath } from '../../base/json/json.ts';
 import { suggestName } from '../../base/suggest-name.ts';
 import { quoted } from '../../base/wording.ts';
 import type { ComponentUse } from '../../compiled/compiled-ensemble.ts';
-import type { AgentBehaviour, AgentStep } from '../../model/ensemble.ts';
-import type { RequestPart } from '../../model/kept-request.ts';
+import type { AgentBehaviour, AgentStep } from '../../ensemble/ensemble.ts';
+import type { RequestPart } from '../../webhook/kept-request.ts';
 import type { Report } from '../forms/check-shape.ts';
 import type { Path } from '../source/problem.ts';
-import type { CompileHost } from './compile-host.ts';
-import type { KnownNames } from './outermost-names.ts';
+import type { CompileHost } from './triggers/compile-host.ts';
+import type { KnownNames } from './names/outermost-names.ts';
 
 /** The place of a field, and the function that reports problems there. */
 export interface Origin {

@@ -1,8 +1,8 @@
 /** Checks a value against a form of the language, reports its problems, and leaves out the wrong parts. */
 
 import type * as z from 'zod/mini';
-import { valueAt } from '../../base/value-at.ts';
-import { RESERVED_NAMES } from '../../model/name.ts';
+import { valueAt } from '../../base/json/value-at.ts';
+import { RESERVED_NAMES } from '../../ensemble/name.ts';
 import type { Path, Problem } from '../source/problem.ts';
 import type { DroppedParts } from './dropped-parts.ts';
 import { explainIssue, LANGUAGE, meantPaths } from './explain-issue.ts';

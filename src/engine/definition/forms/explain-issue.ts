@@ -1,13 +1,13 @@
 /** Explains the issues of a zod schema in the terms of the language: forms, configs of operations, inputs of executions. */
 
 import type * as z from 'zod/mini';
-import { nearestDuration } from '../../base/duration.ts';
-import { DURATION_MESSAGE } from '../../base/duration-schema.ts';
-import { KIND_NAMES } from '../../base/kind-names.ts';
+import { nearestDuration } from '../../base/time/duration.ts';
+import { DURATION_MESSAGE } from '../../base/time/duration-schema.ts';
+import { KIND_NAMES } from '../../base/json/kind-names.ts';
 import { suggestName } from '../../base/suggest-name.ts';
-import { valueAt } from '../../base/value-at.ts';
+import { valueAt } from '../../base/json/value-at.ts';
 import { describe, oneOf, quoted } from '../../base/wording.ts';
-import { SIGNATURE_SCHEMES } from '../../model/webhook.ts';
+import { SIGNATURE_SCHEMES } from '../../webhook/webhook.ts';
 import type { Path, Problem } from '../source/problem.ts';
 import { type FormFacts, formFacts, keyHints } from './form.ts';
 

@@ -2,8 +2,8 @@
 
 import * as z from 'zod/mini';
 import { once } from '../../base/once.ts';
-import { NAME_RULE } from '../../model/name.ts';
-import type { StepVerb } from '../../model/step-verb.ts';
+import { NAME_RULE } from '../../ensemble/name.ts';
+import type { StepVerb } from '../../ensemble/step-verb.ts';
 import type { StandIns } from './check-shape.ts';
 import { flag, form, guard, hintsFor, type KeyHint, name, steps, text, whole } from './form.ts';
 

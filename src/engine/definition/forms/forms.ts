@@ -1,7 +1,7 @@
 /** The forms of the language, one schema each. The parser checks them and `ensemble schema` prints them. */
 
 import * as z from 'zod/mini';
-import { durationSchema } from '../../base/duration-schema.ts';
+import { durationSchema } from '../../base/time/duration-schema.ts';
 import { once } from '../../base/once.ts';
 import { FLOW_FORMS, type StepLanguage } from './flow-forms.ts';
 import {

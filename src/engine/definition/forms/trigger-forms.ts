@@ -2,8 +2,8 @@
 
 import * as z from 'zod/mini';
 import { once } from '../../base/once.ts';
-import { NOTIFIED_EVENTS } from '../../model/delivery.ts';
-import { SIGNATURE_SCHEMES } from '../../model/webhook.ts';
+import { NOTIFIED_EVENTS } from '../../delivery/delivery.ts';
+import { SIGNATURE_SCHEMES } from '../../webhook/webhook.ts';
 import { duration, flag, form, name, nonEmpty, nonEmptyList, noted, text, whole } from './form.ts';
 
 /** One secret, or several during a rotation. */

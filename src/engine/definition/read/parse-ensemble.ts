@@ -1,8 +1,8 @@
 /** Parses YAML or an object to an `EnsembleDefinition`, or reports all problems of its form at once. */
 
 import { type DefinitionIssue, OrchestratorError } from '../../base/errors.ts';
-import { copyJson, type Json, JsonError } from '../../base/json.ts';
-import type { AgentDefinition, EnsembleDefinition } from '../../model/ensemble.ts';
+import { copyJson, type Json, JsonError } from '../../base/json/json.ts';
+import type { AgentDefinition, EnsembleDefinition } from '../../ensemble/ensemble.ts';
 import { checkShape, type Report } from '../forms/check-shape.ts';
 import { createDroppedParts, type DroppedParts } from '../forms/dropped-parts.ts';
 import { ensembleSchema } from '../forms/forms.ts';

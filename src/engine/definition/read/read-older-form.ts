@@ -1,8 +1,8 @@
 /** Converts other spellings of the language to the current form, and stores how the author wrote each place. */
 
-import type { JsonObject } from '../../base/json.ts';
+import type { JsonObject } from '../../base/json/json.ts';
 import { quoted } from '../../base/wording.ts';
-import { OLDER_TYPES } from '../../model/name.ts';
+import { OLDER_TYPES } from '../../ensemble/name.ts';
 import { checkShape, type FormReader } from '../forms/check-shape.ts';
 import { routesSchema } from '../forms/forms.ts';
 import type { Path } from '../source/problem.ts';

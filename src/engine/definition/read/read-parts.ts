@@ -2,8 +2,8 @@
 
 import { suggestName } from '../../base/suggest-name.ts';
 import { describe, oneOf } from '../../base/wording.ts';
-import type { AgentDefinition, NotificationDefinition, TriggerDefinition } from '../../model/ensemble.ts';
-import { canonicalWebhookPath } from '../../model/webhook-path.ts';
+import type { AgentDefinition, NotificationDefinition, TriggerDefinition } from '../../ensemble/ensemble.ts';
+import { canonicalWebhookPath } from '../../webhook/webhook-path.ts';
 import { checkShape, type StandIns } from '../forms/check-shape.ts';
 import { agentSchema, inputFieldsSchema, isJsonSchema } from '../forms/forms.ts';
 import {

@@ -2,8 +2,8 @@
 
 import type * as z from 'zod/mini';
 import { suggestName } from '../../base/suggest-name.ts';
-import type { StepDefinition } from '../../model/ensemble.ts';
-import { innerLists, listsOf } from '../../model/inner-lists.ts';
+import type { StepDefinition } from '../../ensemble/ensemble.ts';
+import { innerLists, listsOf } from '../../ensemble/inner-lists.ts';
 import { checkShape } from '../forms/check-shape.ts';
 import type { DroppedParts } from '../forms/dropped-parts.ts';
 import { type StepLanguage, sleepUntilSchema } from '../forms/flow-forms.ts';

@@ -1,9 +1,9 @@
 /** Converts a composed YAML document to JSON data: it expands aliases up to a limit, and refuses what JSON does not have. */
 
 import { type Alias, isAlias, isMap, isScalar, isSeq, type Node, type Pair, type Scalar, type YAMLMap } from 'yaml';
-import { type Json, MAX_DEPTH } from '../../base/json.ts';
+import { type Json, MAX_DEPTH } from '../../base/json/json.ts';
 import { quoted } from '../../base/wording.ts';
-import { isReference } from '../../model/component.ts';
+import { isReference } from '../../component/component.ts';
 
 /** What is wrong with a node, with its offsets in the text. */
 export interface NodeProblem {

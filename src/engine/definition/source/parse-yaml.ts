@@ -1,7 +1,7 @@
 /** Runs the YAML parser with limits: it stops at the first level that is too deep, and composes one document. */
 
 import { Composer, type CST, type Document, type ErrorCode, Lexer, Parser } from 'yaml';
-import { MAX_DEPTH } from '../../base/json.ts';
+import { MAX_DEPTH } from '../../base/json/json.ts';
 import { canMask, createCutSearch, type ExpressionSpan, maskExpressions, unmask } from './mask-expressions.ts';
 
 /** An error or a warning of the parser, with its offsets in the text. */

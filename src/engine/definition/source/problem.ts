@@ -1,8 +1,8 @@
 /** Problems that the checks of a definition report by path, and their conversion to issues with a line and a frame. */
 
 import type { DefinitionIssue } from '../../base/errors.ts';
-import { formatPath, type Json } from '../../base/json.ts';
-import { valueAt } from '../../base/value-at.ts';
+import { formatPath, type Json } from '../../base/json/json.ts';
+import { valueAt } from '../../base/json/value-at.ts';
 import { printable } from '../../base/wording.ts';
 import type { SourceMap } from './source-map.ts';
 

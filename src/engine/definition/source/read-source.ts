@@ -2,7 +2,7 @@
 
 import { type Document, isScalar } from 'yaml';
 import type { DefinitionIssue } from '../../base/errors.ts';
-import { formatPath, type Json } from '../../base/json.ts';
+import { formatPath, type Json } from '../../base/json/json.ts';
 import { type NodeProblem, nodeToJson } from './node-to-json.ts';
 import { parseYaml } from './parse-yaml.ts';
 import { createSourceLines, type SourceLines } from './source-frame.ts';

@@ -1,6 +1,6 @@
 /** Reads the arguments of functions by type, with the same message for every argument of a wrong type. */
 
-import type { Json, JsonObject } from '../../base/json.ts';
+import type { Json, JsonObject } from '../../base/json/json.ts';
 import { describeType, EvaluationProblem } from '../evaluation-problem.ts';
 
 /** @throws EvaluationProblem */

@@ -1,6 +1,6 @@
 /** The functions that every expression may call, and the way in which a host adds its own functions. */
 
-import { copySized, type Json } from '../../base/json.ts';
+import { copySized, type Json } from '../../base/json/json.ts';
 import type { Evaluation } from '../evaluation.ts';
 import { charge } from '../evaluation-problem.ts';
 import type { BuiltInFunction, ExpressionFunction, FunctionTable } from './function-table.ts';

@@ -1,6 +1,6 @@
 /** The type of the functions of the expression language, built-in functions and functions of a host. */
 
-import type { Json } from '../../base/json.ts';
+import type { Json } from '../../base/json/json.ts';
 import type { Evaluation } from '../evaluation.ts';
 
 /** One function. The number of its arguments is checked when an expression is compiled. */

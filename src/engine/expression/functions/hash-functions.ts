@@ -3,11 +3,11 @@
 import { hmac } from '@noble/hashes/hmac.js';
 import { sha256 } from '@noble/hashes/sha2.js';
 import { bytesToHex } from '@noble/hashes/utils.js';
-import { toBase64 } from '../../base/base64.ts';
-import type { Json } from '../../base/json.ts';
+import { toBase64 } from '../../base/bytes/base64.ts';
+import type { Json } from '../../base/json/json.ts';
 import type { Evaluation } from '../evaluation.ts';
 import { charge, EvaluationProblem } from '../evaluation-problem.ts';
-import { MAX_BUILT_LENGTH } from '../limits.ts';
+import { MAX_BUILT_LENGTH } from '../syntax/limits.ts';
 import { tooLong } from '../to-text.ts';
 import { textAt } from './arguments.ts';
 import { type FunctionTable, takes, takesValue } from './function-table.ts';

@@ -1,11 +1,11 @@
 /** Functions over arrays. `first`, `last` and `slice` also accept text. */
 
-import { type Json, MAX_DEPTH } from '../../base/json.ts';
+import { type Json, MAX_DEPTH } from '../../base/json/json.ts';
 import type { Evaluation } from '../evaluation.ts';
 import { charge, describeType, EvaluationProblem } from '../evaluation-problem.ts';
-import { MAX_BUILT_LENGTH } from '../limits.ts';
+import { MAX_BUILT_LENGTH } from '../syntax/limits.ts';
 import { isOrdered } from '../operators.ts';
-import { readKey } from '../read-member.ts';
+import { readKey } from '../syntax/read-member.ts';
 import { toCanonicalText, tooLong } from '../to-text.ts';
 import { integerAt, isAbsent, listAt, textAt, wrongArgument } from './arguments.ts';
 import { type FunctionTable, takesValue } from './function-table.ts';

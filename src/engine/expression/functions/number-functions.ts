@@ -1,6 +1,6 @@
 /** Functions over numbers. As in arithmetic, null gives null, and a result that is not a number is null. */
 
-import type { Json } from '../../base/json.ts';
+import type { Json } from '../../base/json/json.ts';
 import type { Evaluation } from '../evaluation.ts';
 import { charge, describeType, EvaluationProblem } from '../evaluation-problem.ts';
 import { toJsonNumber } from '../operators.ts';

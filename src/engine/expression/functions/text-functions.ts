@@ -1,9 +1,9 @@
 /** Functions over text. */
 
-import type { Json } from '../../base/json.ts';
+import type { Json } from '../../base/json/json.ts';
 import type { Evaluation } from '../evaluation.ts';
 import { charge, EvaluationProblem } from '../evaluation-problem.ts';
-import { MAX_BUILT_LENGTH } from '../limits.ts';
+import { MAX_BUILT_LENGTH } from '../syntax/limits.ts';
 import { areEqual } from '../operators.ts';
 import { checkLength, tooLong, toText } from '../to-text.ts';
 import { isAbsent, listAt, textAt, wrongArgument } from './arguments.ts';

@@ -1,6 +1,6 @@
 /** Functions over instants. They accept Unix ms or ISO text, and always use UTC. */
 
-import type { Json } from '../../base/json.ts';
+import type { Json } from '../../base/json/json.ts';
 import { EvaluationProblem } from '../evaluation-problem.ts';
 import { integerAt, isAbsent, numberAt, textAt, wrongArgument } from './arguments.ts';
 import { type FunctionTable, takesValue } from './function-table.ts';

@@ -1,11 +1,11 @@
 /** Functions over values of any type, and over objects. */
 
-import { copyJson, type Json, JsonError, type JsonObject, MAX_DEPTH } from '../../base/json.ts';
-import { countValues } from '../../base/json-text.ts';
+import { copyJson, type Json, JsonError, type JsonObject, MAX_DEPTH } from '../../base/json/json.ts';
+import { countValues } from '../../base/json/json-text.ts';
 import type { Evaluation } from '../evaluation.ts';
 import { charge, EvaluationProblem } from '../evaluation-problem.ts';
 import { isTruthy } from '../is-truthy.ts';
-import { KEY_COST, VALUE_COST } from '../limits.ts';
+import { KEY_COST, VALUE_COST } from '../syntax/limits.ts';
 import { toJsonText, toText } from '../to-text.ts';
 import { integerAt, isAbsent, objectAt, textAt, wrongArgument } from './arguments.ts';
 import { type FunctionTable, takes, takesValue } from './function-table.ts';

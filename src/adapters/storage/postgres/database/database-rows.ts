@@ -1,8 +1,8 @@
 /** Rows of any Postgres query as JSON, by the types of their columns. */
 
-import { toBase64 } from '../../../../engine/base/base64.ts';
+import { toBase64 } from '../../../../engine/base/bytes/base64.ts';
 import { OrchestratorError } from '../../../../engine/base/errors.ts';
-import type { Json, JsonObject } from '../../../../engine/base/json.ts';
+import type { Json, JsonObject } from '../../../../engine/base/json/json.ts';
 import type { SqlTable } from '../drivers/driver.ts';
 
 /** Reads the text that Postgres writes for a value of a type. Texts of all other types stay text. */

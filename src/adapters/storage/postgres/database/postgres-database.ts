@@ -1,11 +1,11 @@
 /** A Postgres database as an SQL database for `operation: storage`. */
 
-import { type Duration, toMs } from '../../../../engine/base/duration.ts';
+import { type Duration, toMs } from '../../../../engine/base/time/duration.ts';
 import { isOrchestratorError, messageOf, OrchestratorError } from '../../../../engine/base/errors.ts';
-import type { Json, JsonObject } from '../../../../engine/base/json.ts';
+import type { Json, JsonObject } from '../../../../engine/base/json/json.ts';
 import { isTextList, optional, readOptions } from '../../../../engine/base/read-options.ts';
-import type { SqlDatabase, SqlStatement } from '../../../../engine/ports/data.ts';
-import { VALUE_MARK } from '../../../../engine/ports/sql-text.ts';
+import type { SqlDatabase, SqlStatement } from '../../../../engine/storage/data.port.ts';
+import { VALUE_MARK } from '../../../../engine/storage/sql-text.ts';
 import { checkSql, type SqlUse, toBound, withoutValues } from '../../sql/sql-rules.ts';
 import { type SqlClient, type SqlTransaction, statement } from '../drivers/driver.ts';
 import { codeOf, toStorageError } from '../drivers/failure.ts';

@@ -1,6 +1,6 @@
 /** The driver for PGlite, Postgres inside the process: an instance that the app provides. */
 
-import { joinBytes } from '../../../../engine/base/join-bytes.ts';
+import { joinBytes } from '../../../../engine/base/bytes/join-bytes.ts';
 import type { SqlClient, SqlParam, SqlResult, SqlTable, Statement } from './driver.ts';
 import type { ClientOptions } from './pg-driver.ts';
 import { executeMessages, prepareMessages } from './pglite-messages.ts';

@@ -1,6 +1,6 @@
 /** The messages of the Postgres protocol that run a prepared statement, as bytes. */
 
-import { joinBytes } from '../../../../engine/base/join-bytes.ts';
+import { joinBytes } from '../../../../engine/base/bytes/join-bytes.ts';
 import type { SqlParam, Statement } from './driver.ts';
 
 const encoder = new TextEncoder();

@@ -1,7 +1,7 @@
 /** How many executions each caller was charged for, and how many of them are held. Commits and claims count. */
 
-import type { CommitEntry } from '../../../../engine/model/stored-execution.ts';
-import type { UsageStore } from '../../../../engine/ports/storage.ts';
+import type { CommitEntry } from '../../../../engine/execution/stored-execution.ts';
+import type { UsageStore } from '../../../../engine/storage/storage.port.ts';
 import { readNumber } from '../../sql/columns.ts';
 import { type SqlClient, statement } from '../drivers/driver.ts';
 import { toTextColumn } from './columns.ts';

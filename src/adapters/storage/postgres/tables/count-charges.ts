@@ -4,7 +4,7 @@
  */
 
 import { messageOf } from '../../../../engine/base/errors.ts';
-import type { Charge } from '../../../../engine/model/quota.ts';
+import type { Charge } from '../../../../engine/access/quota.ts';
 import { codeOf } from '../drivers/failure.ts';
 
 /** The period of the slots that are taken. */

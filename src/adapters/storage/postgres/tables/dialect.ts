@@ -1,6 +1,6 @@
 /** Postgres for the tables that are written once. */
 
-import { fromBase64, toBase64 } from '../../../../engine/base/base64.ts';
+import { fromBase64, toBase64 } from '../../../../engine/base/bytes/base64.ts';
 import type { SqlDialect, SqlQuery } from '../../sql/dialect.ts';
 import { type SqlClient, type SqlParam, statement } from '../drivers/driver.ts';
 import { toTextColumn } from './columns.ts';

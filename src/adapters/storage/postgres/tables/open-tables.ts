@@ -1,24 +1,24 @@
 /** Connects to the database, brings the schema up to date, and prepares the tables. */
 
-import type { Storage, StorageParts } from '../../../../engine/ports/storage.ts';
+import type { Storage, StorageParts } from '../../../../engine/storage/storage.port.ts';
 import { sharedTables } from '../../sql/tables/create-tables.ts';
 import { deliveriesTable } from '../../sql/tables/deliveries-table.ts';
 import { hash32, statement } from '../drivers/driver.ts';
 import { openClient } from '../drivers/load-driver.ts';
 import type { Settings } from '../options.ts';
 import { chargesTable } from './charges-table.ts';
-import { createClaiming } from './claim.ts';
-import { createCommit } from './commit.ts';
+import { createClaiming } from '../executions/claim.ts';
+import { createCommit } from '../executions/commit.ts';
 import { postgresDialect } from './dialect.ts';
-import { createEnding } from './ending.ts';
-import { executionsTable } from './executions-table.ts';
+import { createEnding } from '../executions/ending.ts';
+import { executionsTable } from '../executions/executions-table.ts';
 import { migrate } from './migrations.ts';
 import { tableNames } from './names.ts';
 import { createNotifier } from './notifier.ts';
 import { ratesTable } from './rates-table.ts';
 import { reach } from './reach.ts';
 import { createSessions } from './sessions.ts';
-import { signalsTable } from './signals-table.ts';
+import { signalsTable } from '../executions/signals-table.ts';
 import { readProcesses } from './this-process.ts';
 import { workersTable } from './workers-table.ts';
 

@@ -1,7 +1,7 @@
 /** The logs of requests in sliding windows. Requests that arrive together are counted in one transaction. */
 
-import { logKeyOf, readLogText, usesOf } from '../../../../engine/model/request-log.ts';
-import type { LimitStore, RateAnswer, RateWindow } from '../../../../engine/ports/storage.ts';
+import { logKeyOf, readLogText, usesOf } from '../../../../engine/access/request-log.ts';
+import type { LimitStore, RateAnswer, RateWindow } from '../../../../engine/storage/storage.port.ts';
 import { type CountedLog, countInLogs, countTogether, logNames, type RateCall } from '../../count-together.ts';
 import { sweepSometimes } from '../../sweep-sometimes.ts';
 import { type SqlClient, type SqlResult, type SqlTransaction, statement, toArray } from '../drivers/driver.ts';

@@ -1,7 +1,7 @@
 /** Reaches the server before its first use, so that a wrong address shows at once and not as calls that wait. */
 
 import { messageOf, OrchestratorError } from '../../../../engine/base/errors.ts';
-import { underDeadline } from '../../../../engine/base/under-deadline.ts';
+import { underDeadline } from '../../../../engine/base/time/under-deadline.ts';
 import { type SqlClient, statement } from '../drivers/driver.ts';
 import { isUnreached } from '../drivers/failure.ts';
 import type { Settings } from '../options.ts';

@@ -1,7 +1,7 @@
 /** Workers: registration, leases, and the removal of workers whose lease has expired or whose process is gone. */
 
 import { OrchestratorError } from '../../../../engine/base/errors.ts';
-import type { WorkerStore } from '../../../../engine/ports/storage.ts';
+import type { WorkerStore } from '../../../../engine/storage/storage.port.ts';
 import { readBoolean, readNumber } from '../../sql/columns.ts';
 import { readId } from '../../sql/read-execution.ts';
 import {

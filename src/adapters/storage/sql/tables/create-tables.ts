@@ -1,6 +1,6 @@
 /** The tables that are written once, over the dialect of a database. */
 
-import type { StorageParts } from '../../../../engine/ports/storage.ts';
+import type { StorageParts } from '../../../../engine/storage/storage.port.ts';
 import type { SqlDialect } from '../dialect.ts';
 import { definitionsTable } from './definitions-table.ts';
 import { documentsTable } from './documents-table.ts';

@@ -1,7 +1,7 @@
 /** Definitions by their hash. */
 
 import { andThen } from '../../../../engine/base/maybe-promise.ts';
-import type { DefinitionStore } from '../../../../engine/ports/storage.ts';
+import type { DefinitionStore } from '../../../../engine/storage/storage.port.ts';
 import { damaged, readJson, readObject, toJsonColumn } from '../columns.ts';
 import type { SqlDialect } from '../dialect.ts';
 

@@ -6,8 +6,8 @@ import {
   firstDeliveryId,
   type NewDelivery,
   type StoredDelivery,
-} from '../../../../engine/model/delivery.ts';
-import type { DeliveryQuery, DeliveryStore, SettledDelivery } from '../../../../engine/ports/delivery-store.ts';
+} from '../../../../engine/delivery/delivery.ts';
+import type { DeliveryQuery, DeliveryStore, SettledDelivery } from '../../../../engine/delivery/delivery-store.port.ts';
 import { readNumber, readText, type StoredRow, toJsonColumn } from '../columns.ts';
 import type { SqlDialect, SqlParam, SqlQuery } from '../dialect.ts';
 import { columnsOf, DELIVERY_STATE, NEW_DELIVERY, readFields, writeFields } from '../fields.ts';

@@ -1,7 +1,7 @@
 /** Documents, which change under a version check and may expire. */
 
 import { andThen } from '../../../../engine/base/maybe-promise.ts';
-import type { DocumentStore, StoredDocument } from '../../../../engine/ports/document-store.ts';
+import type { DocumentStore, StoredDocument } from '../../../../engine/storage/document-store.port.ts';
 import { sweepSometimes } from '../../sweep-sometimes.ts';
 import { readNumber, readObject, readText, type StoredRow, toJsonColumn } from '../columns.ts';
 import type { SqlDialect } from '../dialect.ts';

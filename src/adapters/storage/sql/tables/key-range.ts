@@ -1,6 +1,6 @@
 /** The range of keys of one page, as SQL. */
 
-import { isPlainText, type KeyPage } from '../../../../engine/ports/data.ts';
+import { isPlainText, type KeyPage } from '../../../../engine/storage/data.port.ts';
 
 export interface KeyRange {
   /** Conditions on the column `key`. @param first - the number of the first parameter */

@@ -1,7 +1,7 @@
 /** Keyed values, which may expire. */
 
 import { andThen } from '../../../../engine/base/maybe-promise.ts';
-import { checkKey, type KvStore } from '../../../../engine/ports/data.ts';
+import { checkKey, type KvStore } from '../../../../engine/storage/data.port.ts';
 import { sweepSometimes } from '../../sweep-sometimes.ts';
 import { readJson, toJsonColumn } from '../columns.ts';
 import type { SqlDialect } from '../dialect.ts';

@@ -1,7 +1,7 @@
 /** Lists the keys of values and of objects, page by page. */
 
 import { andThen, type MaybePromise } from '../../../../engine/base/maybe-promise.ts';
-import type { KeyPage } from '../../../../engine/ports/data.ts';
+import type { KeyPage } from '../../../../engine/storage/data.port.ts';
 import type { SqlDialect, SqlQuery, TableName } from '../dialect.ts';
 import { keyRange } from './key-range.ts';
 

@@ -1,7 +1,7 @@
 /** Objects: bytes under a key, with their content type. */
 
 import { andThen } from '../../../../engine/base/maybe-promise.ts';
-import { checkKey, type ObjectStore } from '../../../../engine/ports/data.ts';
+import { checkKey, type ObjectStore } from '../../../../engine/storage/data.port.ts';
 import { damaged, readNumber, readText } from '../columns.ts';
 import type { SqlDialect } from '../dialect.ts';
 import { keyLists } from './list-keys.ts';

@@ -1,8 +1,8 @@
 /** Values that change under a version check: the states of ensembles, and how far each schedule has come. */
 
-import type { JsonObject } from '../../../../engine/base/json.ts';
+import type { JsonObject } from '../../../../engine/base/json/json.ts';
 import { andThen } from '../../../../engine/base/maybe-promise.ts';
-import type { Storage } from '../../../../engine/ports/storage.ts';
+import type { Storage } from '../../../../engine/storage/storage.port.ts';
 import { readNumber, readObject, type StoredRow, toJsonColumn } from '../columns.ts';
 import type { SqlDialect } from '../dialect.ts';
 

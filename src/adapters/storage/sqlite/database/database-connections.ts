@@ -1,7 +1,7 @@
 /** Opens the connections of an SQL database in SQLite: those to a file, or the one of the app. */
 
 import { isOrchestratorError, messageOf, OrchestratorError } from '../../../../engine/base/errors.ts';
-import type { Json } from '../../../../engine/base/json.ts';
+import type { Json } from '../../../../engine/base/json/json.ts';
 import { withoutValues } from '../../sql/sql-rules.ts';
 import { isCorrupt, isTransient, READ_ONLY, resultCode, toStorageError } from '../drivers/failure.ts';
 import { loadSqlite, type SqliteDriverName } from '../drivers/load-driver.ts';

@@ -1,9 +1,9 @@
 /** Rows of SQLite as JSON, page by page or part by part, and values as parameters. */
 
-import { toBase64 } from '../../../../engine/base/base64.ts';
+import { toBase64 } from '../../../../engine/base/bytes/base64.ts';
 import { OrchestratorError } from '../../../../engine/base/errors.ts';
-import type { Json, JsonObject } from '../../../../engine/base/json.ts';
-import { VALUE_MARK } from '../../../../engine/ports/sql-text.ts';
+import type { Json, JsonObject } from '../../../../engine/base/json/json.ts';
+import { VALUE_MARK } from '../../../../engine/storage/sql-text.ts';
 import { type CheckedSql, toBound } from '../../sql/sql-rules.ts';
 import type { BoundValue, ColumnValue, DatabaseHandle } from './database-handle.ts';
 

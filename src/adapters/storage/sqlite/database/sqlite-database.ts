@@ -1,9 +1,9 @@
 /** A SQLite file, or an open database of the app, as an SQL database for `operation: storage`. */
 
 import { OrchestratorError } from '../../../../engine/base/errors.ts';
-import type { Json } from '../../../../engine/base/json.ts';
-import { nextTurn } from '../../../../engine/base/next-turn.ts';
-import type { SqlDatabase, SqlStatement } from '../../../../engine/ports/data.ts';
+import type { Json } from '../../../../engine/base/json/json.ts';
+import { nextTurn } from '../../../../engine/base/time/next-turn.ts';
+import type { SqlDatabase, SqlStatement } from '../../../../engine/storage/data.port.ts';
 import { checkSql, type SqlUse } from '../../sql/sql-rules.ts';
 import { type Opened, openConnections, toFailure } from './database-connections.ts';
 import type { BoundValue, DatabaseHandle } from './database-handle.ts';

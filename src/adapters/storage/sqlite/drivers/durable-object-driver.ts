@@ -1,6 +1,6 @@
 /** The driver for the SQLite database of a Cloudflare Durable Object. */
 
-import type { DurableObjectContext } from '../../../../engine/ports/host.ts';
+import type { DurableObjectContext } from '../../../../engine/host/host.port.ts';
 import type { SqlConnection, SqlRow, SqlValue } from './driver.ts';
 
 /**

@@ -9,7 +9,7 @@
  */
 
 import { messageOf, OrchestratorError } from '../../../../engine/base/errors.ts';
-import { hashText } from '../../../../engine/base/hash.ts';
+import { hashText } from '../../../../engine/base/bytes/hash.ts';
 import { memoryLock, type WorkerLock } from '../tables/worker-lock.ts';
 import type { SqlConnection, SqlDriver } from './driver.ts';
 import { isBusy } from './failure.ts';

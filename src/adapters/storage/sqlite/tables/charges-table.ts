@@ -1,7 +1,7 @@
 /** How many executions each caller was charged for, and how many of them are held. */
 
-import type { Charge } from '../../../../engine/model/quota.ts';
-import type { UsageStore } from '../../../../engine/ports/storage.ts';
+import type { Charge } from '../../../../engine/access/quota.ts';
+import type { UsageStore } from '../../../../engine/storage/storage.port.ts';
 import type { SqlConnection } from '../drivers/driver.ts';
 import { toTextColumn } from './columns.ts';
 import { SLOTS } from './names.ts';

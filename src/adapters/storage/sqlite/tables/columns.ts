@@ -1,6 +1,6 @@
 /** Text in SQLite columns, written so that no driver can cut or alter it. */
 
-import { isPlainText } from '../../../../engine/ports/data.ts';
+import { isPlainText } from '../../../../engine/storage/data.port.ts';
 
 /**
  * The text itself, or a JSON string for text that a driver would alter or that begins with a quote. Different texts

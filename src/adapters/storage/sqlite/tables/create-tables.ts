@@ -1,18 +1,18 @@
 /** Prepares each statement of the storage once, on an open database. */
 
-import type { Storage, StorageParts } from '../../../../engine/ports/storage.ts';
+import type { Storage, StorageParts } from '../../../../engine/storage/storage.port.ts';
 import { sharedTables } from '../../sql/tables/create-tables.ts';
 import { deliveriesTable } from '../../sql/tables/deliveries-table.ts';
 import { createTransaction, type SqlConnection } from '../drivers/driver.ts';
 import { chargesTable } from './charges-table.ts';
-import { createClaiming } from './claim.ts';
-import { createCommit } from './commit.ts';
+import { createClaiming } from '../executions/claim.ts';
+import { createCommit } from '../executions/commit.ts';
 import { createUnreadable } from './damaged.ts';
 import { sqliteDialect } from './dialect.ts';
-import { createEnding } from './ending.ts';
-import { executionsTable } from './executions-table.ts';
+import { createEnding } from '../executions/ending.ts';
+import { executionsTable } from '../executions/executions-table.ts';
 import { ratesTable } from './rates-table.ts';
-import { createPutSignal, signalsTable } from './signals-table.ts';
+import { createPutSignal, signalsTable } from '../executions/signals-table.ts';
 import type { WorkerLock } from './worker-lock.ts';
 import { workersTable } from './workers-table.ts';
 

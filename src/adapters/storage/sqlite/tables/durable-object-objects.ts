@@ -1,7 +1,7 @@
 /** Objects in a Durable Object. A row holds at most 2 MiB of an object; the rest of a larger one is in rows of its own. */
 
-import { joinBytes } from '../../../../engine/base/join-bytes.ts';
-import type { ObjectStore } from '../../../../engine/ports/data.ts';
+import { joinBytes } from '../../../../engine/base/bytes/join-bytes.ts';
+import type { ObjectStore } from '../../../../engine/storage/data.port.ts';
 import { createTransaction, type SqlConnection } from '../drivers/driver.ts';
 import { MAX_VALUE_BYTES } from '../drivers/durable-object-driver.ts';
 

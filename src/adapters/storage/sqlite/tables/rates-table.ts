@@ -8,8 +8,8 @@ import {
   takeFromLogs,
   toLogText,
   usesOf,
-} from '../../../../engine/model/request-log.ts';
-import type { LimitStore, RateWindow } from '../../../../engine/ports/storage.ts';
+} from '../../../../engine/access/request-log.ts';
+import type { LimitStore, RateWindow } from '../../../../engine/storage/storage.port.ts';
 import { sweepSometimes } from '../../sweep-sometimes.ts';
 import type { RunTransaction, SqlConnection } from '../drivers/driver.ts';
 import { toTextColumn } from './columns.ts';

@@ -1,8 +1,8 @@
 /** The storage port on open tables. */
 
-import type { MaybePromise } from '../../../../engine/ports/operation.ts';
-import type { Storage, StorageCapabilities } from '../../../../engine/ports/storage.ts';
-import { callPart, createParts } from '../../../../engine/ports/storage-methods.ts';
+import type { MaybePromise } from '../../../../engine/operation/operation.port.ts';
+import type { Storage, StorageCapabilities } from '../../../../engine/storage/storage.port.ts';
+import { callPart, createParts } from '../../../../engine/storage/storage-methods.port.ts';
 import { withStreams } from '../../with-streams.ts';
 import type { Tables } from './create-tables.ts';
 

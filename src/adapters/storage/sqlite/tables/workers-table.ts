@@ -1,6 +1,6 @@
 /** The workers of a file. All belong to one open storage, the one that holds the file's lock. */
 
-import type { Reclaimed, WorkerStore } from '../../../../engine/ports/storage.ts';
+import type { Reclaimed, WorkerStore } from '../../../../engine/storage/storage.port.ts';
 import { readId } from '../../sql/read-execution.ts';
 import type { RunTransaction, SqlConnection, SqlRow, SqlValue } from '../drivers/driver.ts';
 import { toLiteral, toTextColumn } from './columns.ts';

@@ -1,0 +1,135 @@
+/** Cancellation requests, the check for ended executions, and the deletion of old ones. */
+
+import type { ExecutionStatus } from '../../../../engine/execution/execution.ts';
+import type { ExecutionStore } from '../../../../engine/storage/storage.port.ts';
+import { readBoolean, readNumber, toJsonColumn, toOptionalJsonColumn } from '../../sql/columns.ts';
+import { DUE_IN_POSTGRES } from '../../sql/due.ts';
+import { MAX_CLOCK_DIFFERENCE_MS, readPosition } from '../../sql/purge.ts';
+import { byLimit, type SqlClient, statement, toArray } from '../drivers/driver.ts';
+import { toTextColumn } from '../tables/columns.ts';
+import type { Names } from '../tables/names.ts';
+
+/** The methods of the storage port in this file. */
+export type Ending = Pick<ExecutionStore, 'requestCancel' | 'findEnded' | 'purge' | 'delete'>;
+
+/** How many executions that stay one call of `purge` passes at most. */
+const MAX_PASSED = 5000;
+/** About how many steps one call of `purge` deletes at most. */
+const MAX_DELETED_STEPS = 20_000;
+/** A list of tags as it is stored. Any other text is damaged, and could fail the whole statement that reads it as JSON. */
+const TAG = String.raw`"([^"\\\x01-\x1f]|\\["\\])*"`;
+const TAGS = String.raw`^\[${TAG}(,${TAG})*\]$`;
+
+/**
+ * @param onFreed - called when an execution became due, or when its worker must be notified of a cancellation request
+ */
+export function createEnding(client: SqlClient, names: Names, namespace: string, onFreed: () => void): Ending {
+  const { executions } = names;
+  const selectStatus = statement(`SELECT status FROM ${executions} WHERE namespace = $1 AND id = $2`, ['status']);
+  const begun = (column: string, otherwise: string) =>
+    `CASE WHEN status = 'queued' AND parent_id IS NULL THEN ${otherwise} ELSE ${column} END`;
+  const update = statement(
+    `UPDATE ${executions} e SET cancel_at = coalesce(cancel_at, $3),
+      due_at = ${begun(DUE_IN_POSTGRES.cancelled('$3'), 'NULL')},
+      status = ${begun('status', '$4')}, output = ${begun('output', '$5')}, error = ${begun('error', '$6')},
+      finished_at = ${begun('finished_at', '$7')}, duration = ${begun('duration', '$8')}, agents = ${begun('agents', '$9')}
+    WHERE namespace = $1 AND id = $2 AND finished_at IS NULL AND (cancel_at IS NULL OR status = 'queued')
+    RETURNING status`,
+    ['status'],
+  );
+  const selectEnded = statement(
+    `SELECT x.nr FROM unnest($2::text[]) WITH ORDINALITY x (id, nr)
+    LEFT JOIN LATERAL (
+      SELECT e.finished_at IS NULL AS is_open FROM ${executions} e WHERE e.namespace = $1 AND e.id = x.id LIMIT 1
+    ) t ON true WHERE t.is_open IS NOT TRUE ORDER BY x.nr`,
+    ['nr'],
+  );
+  const { deleteOld, deleteEnded } = deletions(names);
+
+  return {
+    async requestCancel(executionId, now, { status, output, error, finishedAt, duration, agents }) {
+      const id = toTextColumn(executionId);
+      const end = [status, toJsonColumn(output), toOptionalJsonColumn(error), finishedAt, duration, agents];
+      const { rows } = await client.run(update, [namespace, id, now, ...end]);
+      if (rows[0]) onFreed();
+      // Nothing was changed: the execution has ended, is unknown, or had an earlier request.
+      const [row] = rows[0] ? rows : (await client.run(selectStatus, [namespace, id])).rows;
+      return (row?.status ?? undefined) as ExecutionStatus | undefined;
+    },
+    async findEnded(ids) {
+      if (ids.length === 0) return [];
+      const { rows } = await client.run(selectEnded, [namespace, toArray(ids.map(toTextColumn))]);
+      return rows.map((row) => ids[readNumber(row, 'nr', 'an execution') - 1] as string);
+    },
+    async purge({ worker, before, limit, after }) {
+      const [createdAt, id] = readPosition(after);
+      const params = [namespace, toTextColumn(worker), before, createdAt, limit, limit + MAX_PASSED, id];
+      const [row = {}] = (await client.run(deleteOld(limit + MAX_PASSED), params)).rows;
+      if (!readBoolean(row, 'is_first')) return undefined;
+      const deleted = readNumber(row, 'deleted', 'a purge');
+      const leavesOld = readBoolean(row, 'leaves_old');
+      if (!leavesOld && readBoolean(row, 'is_end')) return { deleted };
+      const last = leavesOld ? row.last_old : row.last_passed;
+      return last == null ? { deleted } : { deleted, next: last };
+    },
+    async delete(ids) {
+      if (ids.length === 0) return 0;
+      const { rows } = await client.run(deleteEnded, [namespace, toArray(ids.map(toTextColumn))]);
+      return readNumber(rows[0] ?? {}, 'deleted', 'a deletion');
+    },
+  };
+}
+
+function deletions({ executions, steps, signals, tags, owners }: Names) {
+  const selectFirst = `(SELECT id FROM ${owners} WHERE namespace = $1 ORDER BY ref LIMIT 1)`;
+  const lastOf = (of: string) =>
+    `(SELECT created_at || ' ' || id FROM ${of} ORDER BY created_at DESC, id DESC LIMIT 1)`;
+  // What belongs to the executions in `gone`. Damaged tags stay; a list by tag passes them, because their execution is gone.
+  const returning = 'RETURNING e.ref, e.namespace, e.created_at, e.id, e.tags, e.retry_of';
+  const deleteRest = `gone_steps AS (
+      DELETE FROM ${steps} WHERE execution IN (SELECT ref FROM gone)
+    ), gone_tags AS (
+      DELETE FROM ${tags} t USING (
+        SELECT namespace, json_array_elements_text(CASE WHEN tags ~ '${TAGS}' THEN tags ELSE '[]' END::json) AS tag, created_at, id
+        FROM gone
+      ) g WHERE t.namespace = g.namespace AND t.tag = g.tag AND t.created_at = g.created_at AND t.id = g.id
+    ), gone_signals AS (
+      DELETE FROM ${signals} WHERE execution IN (SELECT ref FROM gone)
+    ), not_retried AS (
+      UPDATE ${executions} e SET retried = NULL FROM gone g
+      WHERE e.namespace = g.namespace AND e.id = g.retry_of AND e.id NOT IN (SELECT id FROM gone)
+    )`;
+  // Walks from the oldest execution on, however few have ended. This reads the index and short rows.
+  const deleteOld = byLimit(
+    (most) =>
+      `WITH passed AS MATERIALIZED (
+      SELECT * FROM (
+        SELECT id, created_at, coalesce(finished_at < $3, false) AS is_old, coalesce(agents, 0) AS agents FROM ${executions}
+        WHERE namespace = $1 AND created_at >= $4::bigint AND (created_at, id) > ($4::bigint, $7) AND ${selectFirst} = $2
+        ORDER BY created_at, id LIMIT ${most}
+      ) m LIMIT $6::bigint
+    ), old AS (
+      SELECT $1 AS namespace, id, created_at FROM (
+        SELECT id, created_at, row_number() OVER w AS nr, sum(agents) OVER w - agents AS before_it FROM passed WHERE is_old
+        WINDOW w AS (ORDER BY created_at, id)
+      ) o WHERE nr <= $5::bigint AND before_it < ${MAX_DELETED_STEPS}
+    ), gone AS (
+      DELETE FROM ${executions} e USING old o
+      WHERE e.namespace = o.namespace AND e.id = o.id AND e.finished_at < $3 ${returning}
+    ), ${deleteRest}
+    SELECT ${selectFirst} = $2 AS is_first, (SELECT count(*) FROM gone) AS deleted,
+      (SELECT count(*) FROM passed WHERE is_old) > (SELECT count(*) FROM old) AS leaves_old,
+      ${lastOf('old')} AS last_old, ${lastOf('passed')} AS last_passed,
+      (SELECT count(*) FROM passed) < $6::bigint
+        OR (SELECT min(created_at) FROM passed) >= $3 + ${MAX_CLOCK_DIFFERENCE_MS} AS is_end`,
+    ['is_first', 'deleted', 'leaves_old', 'last_old', 'last_passed', 'is_end'],
+  );
+  const deleteEnded = statement(
+    `WITH gone AS (
+      DELETE FROM ${executions} e WHERE namespace = $1 AND id = ANY ($2::text[]) AND finished_at IS NOT NULL ${returning}
+    ), ${deleteRest}
+    SELECT count(*) AS deleted FROM gone`,
+    ['deleted'],
+  );
+  return { deleteOld, deleteEnded };
+}

@@ -1,0 +1,243 @@
+/** Claims free executions that are due, in turns between ensembles, and finds when the next one is due. */
+
+import type { ClaimedExecution, DamagedExecution } from '../../../../engine/execution/stored-execution.ts';
+import type { ExecutionStore } from '../../../../engine/storage/storage.port.ts';
+import { readNumber } from '../../sql/columns.ts';
+import { readAccepted, readHandover, readId } from '../../sql/read-execution.ts';
+import type { RunTransaction, SqlConnection, SqlRow } from '../drivers/driver.ts';
+import { createDamagedClaiming } from './claim-damaged.ts';
+import { toLiteral, toTextColumn } from '../tables/columns.ts';
+import { type Unreadable, whereDamaged } from '../tables/damaged.ts';
+import { createFreeSlots, type FreeSlots } from './free-slots.ts';
+import { OPEN_OR_FAILED } from '../tables/names.ts';
+import { ACCEPTED } from './record-columns.ts';
+
+/** The methods of the storage port in this file. */
+export type Claiming = Pick<ExecutionStore, 'claim' | 'take' | 'poll' | 'countQueued'>;
+
+/** The free executions of one ensemble and version, ordered by when they are due. */
+interface Lane {
+  readonly ensemble: string;
+  readonly version: string;
+}
+
+const BY_DUE = 'INDEXED BY ensemble_executions_due';
+
+export function createClaiming(
+  connection: SqlConnection,
+  namespace: string,
+  transaction: RunTransaction,
+  unreadable: Unreadable,
+): Claiming {
+  const here = `namespace = ${toLiteral(namespace)}`;
+  // One index lookup leads from the first execution of a lane to the first of the next lane, however many executions a
+  // lane has. The comparison includes the instant (x'' is greater than every number), because a comparison of ensemble
+  // and version alone would start at the lane's first entry and walk through the lane. The plus signs remove the column
+  // types from the comparison; without them the index could not answer it.
+  const first = (after: string) => `
+    (SELECT ref FROM ensemble_executions ${BY_DUE} WHERE ${here} AND due_at IS NOT NULL ${after}
+      ORDER BY ensemble, version, due_at LIMIT 1)`;
+  const lanes = `
+    WITH RECURSIVE firsts (ref) AS (
+      SELECT ${first('')}
+      UNION ALL
+      SELECT ${first("AND (ensemble, version, due_at) > (+this.ensemble, +this.version, x'')")}
+      FROM firsts JOIN ensemble_executions AS this ON this.ref = firsts.ref
+    ), lanes (ensemble, version, due) AS (
+      SELECT ensemble, version,
+        (SELECT min(due_at) FROM ensemble_executions AS lane ${BY_DUE} WHERE lane.${here} AND lane.due_at IS NOT NULL
+          AND lane.ensemble = head.ensemble AND lane.version = head.version)
+      FROM firsts JOIN ensemble_executions AS head ON head.ref = firsts.ref
+    )`;
+  const selectLanes = connection.prepare(`${lanes} SELECT ensemble, version FROM lanes WHERE due <= ?`);
+  const selectNext = connection.prepare(`${lanes} SELECT min(due) AS due FROM lanes`);
+  const selectNextBut = connection.prepare(
+    `${lanes} SELECT min(due) AS due FROM lanes WHERE version NOT IN (SELECT value FROM json_each(?))`,
+  );
+  // The index contains the caller, so the executions of callers without a free slot are passed over without reading their rows.
+  const isOpen = '(account IS NULL OR account NOT IN (SELECT value FROM json_each(?)))';
+  const openLanes = `${lanes}, open_lanes AS (
+    SELECT ensemble, version,
+      (SELECT min(due_at) FROM ensemble_executions AS lane ${BY_DUE} WHERE lane.${here} AND lane.due_at IS NOT NULL
+        AND lane.ensemble = lanes.ensemble AND lane.version = lanes.version AND ${isOpen}) AS due
+    FROM lanes)`;
+  const selectOpenLanes = connection.prepare(`${openLanes} SELECT ensemble, version FROM open_lanes WHERE due <= ?`);
+  const selectNextOpen = connection.prepare(
+    `${openLanes} SELECT min(due) AS due FROM open_lanes WHERE version NOT IN (SELECT value FROM json_each(?))`,
+  );
+  const readFreeSlots = createFreeSlots(connection, namespace);
+  const claimed = `SELECT ref, ${ACCEPTED}, epoch + 1 AS epoch,
+      started_at, recoveries, CASE status WHEN 'waiting' THEN 0 ELSE coalesce(blame, 0) END AS blame, cancel_requested, coalesce(signals, 0) AS signals, parent_id,
+      handover, resumed_at, account, slots
+    FROM ensemble_executions`;
+  const selectByRef = connection.prepare(`${claimed} WHERE ref = ?`);
+  const selectFree = connection.prepare(`${claimed} WHERE ${here} AND id = ? AND due_at IS NOT NULL`);
+  const selectDue = connection.prepare(`
+    ${claimed} ${BY_DUE} WHERE ${here} AND ensemble = ? AND version = ? AND due_at <= ? AND ${isOpen}
+    ORDER BY due_at, account, ref LIMIT ? OFFSET ?`);
+  const updateClaimed = connection.prepare(`
+    UPDATE ensemble_executions
+    SET epoch = epoch + 1, owner = ?, due_at = NULL, status = 'running', started_at = coalesce(started_at, ?),
+      signalled_at = NULL, claimed_at = ?, resumed_at = coalesce(resumed_at, ?), blame = CASE status WHEN 'waiting' THEN NULL ELSE blame END
+    WHERE ref IN (SELECT value FROM json_each(?))`);
+  const selectWorker = connection.prepare(`SELECT 1 FROM ensemble_owners WHERE ${here} AND owner = ?`);
+  const selectToCancel = connection.prepare(`
+    SELECT id FROM ensemble_executions INDEXED BY ensemble_executions_to_cancel
+    WHERE ${here} AND owner = ? AND cancel_requested = 1`);
+  const selectSignalled = connection.prepare(`
+    SELECT id, signals FROM ensemble_executions INDEXED BY ensemble_executions_signalled
+    WHERE ${here} AND owner = ? AND signalled_at IS NOT NULL`);
+  const countQueued = connection.prepare(`
+    SELECT count(*) AS queued FROM (
+      SELECT 1 FROM ensemble_executions WHERE ${here} AND ${OPEN_OR_FAILED} AND status = 'queued' LIMIT ?
+    )`);
+  const damagedClaiming = createDamagedClaiming(
+    connection,
+    `ensemble_executions ${BY_DUE} WHERE ${here}`,
+    here,
+    unreadable,
+  );
+  /** The lane that had the last turn. */
+  let served: Lane | undefined;
+
+  const lanesDue = (now: number, excludeVersions: readonly string[]): readonly Lane[] => {
+    const excluded = new Set(excludeVersions.map(toTextColumn));
+    const { areTaken, full } = readFreeSlots();
+    const rows = areTaken ? selectOpenLanes.all([full, now]) : selectLanes.all([now]);
+    const found = rows.map(({ ensemble, version }) => ({ ensemble, version }) as Lane);
+    const open = excluded.size === 0 ? found : found.filter(({ version }) => !excluded.has(version));
+    const next = open.findIndex((lane) => served !== undefined && isAfter(lane, served));
+    return next <= 0 ? open : [...open.slice(next), ...open.slice(0, next)];
+  };
+
+  /**
+   * Takes rows from the lanes in turns: an equal share from each lane, then the rest of the limit from lanes that have
+   * more. A lane ends at the first row whose caller has no free slot any more.
+   */
+  const takeTurns = (lanes: readonly Lane[], now: number, limit: number, slots: FreeSlots): SqlRow[] => {
+    const taken = lanes.map((): SqlRow[] => []);
+    let left = limit;
+    for (let open = lanes.map((_, at) => at); open.length > 0 && left > 0; ) {
+      const share = Math.max(1, Math.floor(left / open.length));
+      const more = open.slice(left);
+      for (const at of open.slice(0, left)) {
+        const lane = lanes[at] as Lane;
+        const rows = taken[at] as SqlRow[];
+        const found = selectDue.all([lane.ensemble, lane.version, now, slots.full, share, rows.length]);
+        const free = found.filter(slots.take);
+        rows.push(...free);
+        left -= free.length;
+        if (free.length > 0) served = lane;
+        if (free.length === share) more.push(at);
+      }
+      open = more;
+    }
+    const turns: SqlRow[][] = [];
+    for (const rows of taken) {
+      for (const [turn, row] of rows.entries()) {
+        turns[turn] ??= [];
+        turns[turn].push(row);
+      }
+    }
+    return turns.flat();
+  };
+
+  const markClaimed = (by: string, rows: readonly SqlRow[], now: number) =>
+    updateClaimed.run([by, now, now, now, JSON.stringify(rows.map(({ ref }) => ref))]);
+
+  return {
+    claim(worker, { now, limit, excludeVersions }) {
+      if (unreadable.unreported.size > 0) damagedClaiming.report();
+      const by = toTextColumn(worker);
+      const claimRows = (rows: readonly SqlRow[]) => markClaimed(by, rows, now);
+      const claimWhole = () => {
+        const lanes = limit > 0 ? lanesDue(now, excludeVersions) : [];
+        if (lanes.length === 0) return [];
+        const rows = transaction(() => {
+          if (selectWorker.all([by]).length === 0) return undefined;
+          const found: SqlRow[] = [];
+          for (;;) {
+            const slots = readFreeSlots();
+            const rows = takeTurns(lanes, now, limit - found.length, slots);
+            claimRows(rows);
+            found.push(...rows);
+            // Again when a caller had more executions than free slots: the other callers of its lanes are not read yet.
+            if (!slots.hasRefused || rows.length === 0 || found.length >= limit) return found;
+          }
+        });
+        // No row at all means that a lane's name is damaged: no parameter equals it.
+        return rows?.length === 0 ? claimByRow() : (rows ?? []);
+      };
+      const claimByRow = () => {
+        if (selectWorker.all([by]).length === 0) return [];
+        const slots = readFreeSlots();
+        const query = { now, limit, excludeVersions: excludeVersions.map(toTextColumn), full: slots.full };
+        return damagedClaiming.claim(query, {
+          read: (ref) => selectByRef.all([ref])[0],
+          claim(row) {
+            if (!slots.take(row)) return false;
+            claimRows([row]);
+            return true;
+          },
+        });
+      };
+      return whereDamaged(claimWhole, claimByRow).map((row) => readClaimed(row, now));
+    },
+    take(worker, id, now) {
+      const by = toTextColumn(worker);
+      const [row] = transaction(() => {
+        if (selectWorker.all([by]).length === 0) return [];
+        const found = selectFree.all([toTextColumn(id)]).filter(readFreeSlots().take);
+        markClaimed(by, found, now);
+        return found;
+      });
+      return row && readClaimed(row, now);
+    },
+    poll(worker, excludeVersions) {
+      const versions = excludeVersions.map(toTextColumn);
+      const slots = readFreeSlots();
+      const next = () => {
+        if (slots.areTaken) return selectNextOpen.all([slots.full, JSON.stringify(versions)])[0]?.due;
+        return (versions.length === 0 ? selectNext.all([]) : selectNextBut.all([JSON.stringify(versions)]))[0]?.due;
+      };
+      const nextByRow = () => damagedClaiming.next(versions, slots.full);
+      const due = unreadable.refs.size > 0 ? nextByRow() : whereDamaged(next, nextByRow);
+      const cancelRequested = selectToCancel.all([toTextColumn(worker)]).map(readId);
+      const signalled = selectSignalled
+        .all([toTextColumn(worker)])
+        .map((held) => ({ executionId: readId(held), signals: held.signals as number }));
+      const news = { cancelRequested, signalled, ...(slots.areTaken && { slotsTaken: true }) };
+      return typeof due === 'number' ? { nextDueAt: due, ...news } : news;
+    },
+    countQueued: (limit) => countQueued.all([limit])[0]?.queued as number,
+  };
+}
+
+function isAfter(lane: Lane, served: Lane): boolean {
+  return lane.ensemble === served.ensemble ? lane.version > served.version : lane.ensemble > served.ensemble;
+}
+
+/** An execution that can't be read is claimed too, so that the worker can end it. */
+function readClaimed(row: SqlRow, now: number): ClaimedExecution | DamagedExecution {
+  const epoch = row.epoch as number;
+  try {
+    const name = `execution ${String(row.id)}`;
+    const begun = row.started_at !== null;
+    return {
+      execution: readAccepted(row, name),
+      epoch,
+      startedAt: begun ? readNumber(row, 'started_at', name) : now,
+      begun,
+      recoveries: readNumber(row, 'recoveries', name),
+      blame: readNumber(row, 'blame', name),
+      cancelRequested: row.cancel_requested === 1,
+      signals: readNumber(row, 'signals', name),
+      resumedAt: now,
+      ...readHandover(row, name),
+    };
+  } catch (error) {
+    const { parent_id: parentId } = row;
+    const damaged = { executionId: readId(row), epoch, damage: error as Error };
+    return typeof parentId === 'string' ? { ...damaged, parentId } : damaged;
+  }
+}

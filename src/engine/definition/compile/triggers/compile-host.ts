@@ -1,0 +1,25 @@
+/** What the host provides to the compiler: operations, shared agents, variables and functions. */
+
+import type { FunctionTable } from '../../../expression/functions/function-table.ts';
+import type { AgentDefinition } from '../../../ensemble/ensemble.ts';
+import type { AnyOperation } from '../../../operation/operation.port.ts';
+import type { TemplateEngine } from '../../../component/template-engine.port.ts';
+
+export interface CompileHost {
+  readonly operations: ReadonlyMap<string, AnyOperation>;
+  /** The shared agents by name. */
+  readonly sharedAgents: ReadonlyMap<string, AgentDefinition>;
+  /** `env` and `secrets` together. */
+  readonly env: Readonly<Record<string, string>>;
+  readonly secretNames: ReadonlySet<string>;
+  /** The built-in functions and the functions of the host; undefined for the built-in functions only. */
+  readonly functions: FunctionTable | undefined;
+  /** The language of stored templates. Default: the library's own. */
+  readonly templates?: TemplateEngine | undefined;
+  /** The names of the mail senders of the host. Default: none. */
+  readonly mailSenders?: readonly string[];
+  /** Missing operations, scripts and variables are not reported. Editors and `validate` use this. */
+  readonly lenient?: boolean;
+  /** The problem of a variable that has no value. Default: it names the options of `createOrchestrator`. */
+  readonly unknownVariable?: ((name: string) => string) | undefined;
+}

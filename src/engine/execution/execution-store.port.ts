@@ -1,0 +1,224 @@
+/**
+ * The part of a storage that keeps executions with their step records. It decides which executions are due, and which worker holds
+ * which execution.
+ */
+
+import type { Execution, ExecutionStatus, ExecutionSummary, OpenCounts } from './execution.ts';
+import type { ClaimedExecution, DamagedExecution, ExecutionEnd, NewExecution, StepRecord } from './stored-execution.ts';
+import type { MaybePromise } from '../operation/operation.port.ts';
+
+/** The place of an execution in a listing. */
+export interface ExecutionPosition {
+  /** Unix ms. */
+  readonly createdAt: number;
+  readonly id: string;
+}
+
+/** By `createdAt`, then by id: descending, or ascending. */
+export type ListOrder = 'newest' | 'oldest';
+
+export interface ExecutionQuery {
+  readonly ensemble?: string;
+  readonly status?: ExecutionStatus;
+  /** The execution whose steps started the listed executions. */
+  readonly parentId?: string;
+  /** Only executions with this tag. */
+  readonly tag?: string;
+  /** Unix ms. Only executions that were accepted at this instant or later. */
+  readonly since?: number;
+  /** Unix ms. Only executions that were accepted before this instant. */
+  readonly until?: number;
+  /** Only executions whose id, or one of whose tags, begins with this text. */
+  readonly search?: string;
+  /** Only executions that ended with an error of this code. */
+  readonly errorCode?: string;
+  /** `true`: only executions that failed or timed out, and that no other execution retries. */
+  readonly unresolved?: boolean;
+  /** Which execution comes first. Default `newest`. */
+  readonly order?: ListOrder;
+  /** 1 to 250. */
+  readonly limit: number;
+  /** Only executions that come after this position in the listing, which need not be that of a stored execution. */
+  readonly before?: ExecutionPosition;
+}
+
+export interface RecordQuery {
+  /** `false`: without agent runs. */
+  readonly agents?: boolean;
+}
+
+export interface StepQuery {
+  /** Only records after the record of this key. Default: from the first record. */
+  readonly after?: string | undefined;
+  readonly limit: number;
+  /** Bytes of outputs, as JSON text. Default 8 MiB. */
+  readonly bytes?: number;
+  /** Also lists decisions and marks. Default: only agent runs. */
+  readonly notes?: boolean;
+}
+
+export interface SkippedSteps {
+  readonly skipped: number;
+  /** The key of the last skipped record. Absent if none was skipped. */
+  readonly key?: string;
+}
+
+/** A wait that a signal or its timeout has ended. */
+export interface EndedWait {
+  /** The key of the decision about its end. */
+  readonly key: string;
+  /** Unix ms. */
+  readonly at: number;
+}
+
+export interface ClaimQuery {
+  readonly now: number;
+  /** The largest number of executions to claim. */
+  readonly limit: number;
+  /** Versions of definitions that the worker can't run. */
+  readonly excludeVersions: readonly string[];
+}
+
+/** What is new for a worker. */
+export interface PollResult {
+  /** The earliest `dueAt` of a free execution whose version is not excluded, and whose caller has a free slot. Absent if there is none. */
+  readonly nextDueAt?: number;
+  /** Executions that this worker holds, and whose cancellation is requested. Ids may be reported again. */
+  readonly cancelRequested: readonly string[];
+  /** Executions that this worker holds, with signals that arrived since the claim. Entries may be reported again. */
+  readonly signalled: readonly {
+    readonly executionId: string;
+    /** How many signals are stored for the execution in total. */
+    readonly signals: number;
+  }[];
+  /** All slots of a caller are taken: when one of its executions is freed, others may be due. Absent: none. */
+  readonly slotsTaken?: boolean;
+}
+
+export interface PurgeQuery {
+  readonly worker: string;
+  /** Unix ms. Executions that ended before this instant are deleted, with all their stored data. */
+  readonly before: number;
+  /** The largest number of executions to delete. */
+  readonly limit: number;
+  /** `next` of the previous batch. */
+  readonly after?: string;
+}
+
+/** Reads executions. */
+export interface ExecutionReader {
+  /**
+   * How many executions have each status before the end, and how many are unresolved. Counts to `limit` at most for each, the oldest
+   * first. An index answers it.
+   */
+  countOpen(limit: number): MaybePromise<OpenCounts>;
+
+  /** How many executions were accepted at this instant (Unix ms) or later. Counts to `limit` at most. An index answers it. */
+  countAccepted(since: number, limit: number): MaybePromise<number>;
+
+  /** An execution as it was accepted. Undefined if it is unknown. */
+  getAccepted(id: string): MaybePromise<NewExecution | undefined>;
+
+  /** The status of an execution. Undefined if it is unknown. Reads no values and no steps, so their size does not matter. */
+  getStatus(id: string): MaybePromise<ExecutionSummary | undefined>;
+
+  /**
+   * The record of an execution, with the first 1,000 agent runs and at most 4 MiB of their outputs. Undefined if it is unknown.
+   * Reads no more than it returns.
+   */
+  get(id: string, query?: RecordQuery): MaybePromise<Execution | undefined>;
+
+  /** The id of the execution that was accepted with this idempotency key. Undefined if there is none. */
+  findByKey(key: string): MaybePromise<string | undefined>;
+
+  /**
+   * Records of executions that match all filters, by `createdAt`, then by id, the newest first unless `order` says otherwise. They have
+   * no agent runs. An input or output of more than 4 KiB is left out, and is not read. Each filter is answered by an index: what other
+   * executions are stored does not matter.
+   * @throws INVALID_REQUEST if more than 10,000 (`MAX_MATCHES`) ids or tags begin with `search`
+   */
+  list(query: ExecutionQuery): MaybePromise<readonly Execution[]>;
+
+  /**
+   * Step records of an execution, in the order in which they were first stored: at most `limit` of them, with at most `bytes` of
+   * outputs. A single record may have more. An empty list means that there are no more. Reads only what it returns, at any position
+   * in the history.
+   */
+  listSteps(executionId: string, query: StepQuery): MaybePromise<readonly StepRecord[]>;
+
+  /** One step record, by its key. Undefined if there is none. */
+  getStep(executionId: string, key: string): MaybePromise<StepRecord | undefined>;
+
+  /**
+   * Skips `count` step records, decisions and marks included, in the order in which they were first stored, or all records if there are
+   * fewer. Reads no outputs.
+   */
+  skipSteps(executionId: string, count: number): MaybePromise<SkippedSteps>;
+
+  /**
+   * The waits for a signal of this name that ended after an instant (Unix ms). Reads only the decisions of waits, without payloads.
+   */
+  listEndedWaits(executionId: string, signal: string, after: number): MaybePromise<readonly EndedWait[]>;
+
+  /** Those of the given executions that have ended or are not stored any more. */
+  findEnded(ids: readonly string[]): MaybePromise<readonly string[]>;
+
+  /** How many executions have this one as the `rootId` of their trigger. Counts to `limit` at most. */
+  countDescendants(rootId: string, limit: number): MaybePromise<number>;
+}
+
+export interface ExecutionStore extends ExecutionReader {
+  /**
+   * Claims executions that are free and due. Each is claimed by one worker only, has an epoch one higher, and is `running` from then
+   * on. Its first claim since the release that stored its handover sets `resumedAt`; later claims keep it. Ensembles take turns, also
+   * from one claim to the next. Of each ensemble, the execution that has been due for the longest time comes first; those of a
+   * caller without a free slot are passed over, and no caller ever has more slots than `Charge.slots`. An execution that can't be read is
+   * claimed too, so that the engine can end it.
+   * @returns no executions if the worker is not registered
+   */
+  claim(worker: string, query: ClaimQuery): MaybePromise<readonly (ClaimedExecution | DamagedExecution)[]>;
+
+  /**
+   * Claims one execution that is free, whether it is due or not, with the effects of `claim`. For an engine that decides elsewhere which
+   * worker runs an execution.
+   * @returns undefined if nothing was claimed: the execution is unknown, has ended, is held or is being claimed, all slots of its caller
+   *   are taken, or the worker is not registered
+   */
+  take(worker: string, id: string, now: number): MaybePromise<ClaimedExecution | DamagedExecution | undefined>;
+
+  /**
+   * What is new for a worker: when an execution is due next, and which of the executions that it holds have a request for
+   * cancellation or new signals.
+   * @param excludeVersions - versions of definitions that the worker can't run
+   */
+  poll(worker: string, excludeVersions: readonly string[]): MaybePromise<PollResult>;
+
+  /** How many executions are queued. Counts to `limit` at most. */
+  countQueued(limit: number): MaybePromise<number>;
+
+  /**
+   * Requests the cancellation of an execution. A repeated request changes nothing.
+   *
+   * | the execution | effect |
+   * |---|---|
+   * | has ended | none |
+   * | is held | `poll` reports the request to its worker. If the worker releases it before that, it is due at once |
+   * | has not begun, and has no parent | it ends with `end` |
+   * | has not begun, and has a parent | it is due at once, because the worker that ends it also signals the parent |
+   * | is free for any other reason | it is due at once |
+   *
+   * @returns the status of the execution after the call, undefined if it is unknown. A final status means that there is nothing to
+   *   cancel
+   */
+  requestCancel(id: string, now: number, end: ExecutionEnd): MaybePromise<ExecutionStatus | undefined>;
+
+  /**
+   * Deletes executions that ended long ago. Only the worker that registered first does this.
+   * @returns how many were deleted, and `next`, from which the next call continues (absent after the last batch). Undefined if
+   *   another worker deletes
+   */
+  purge(query: PurgeQuery): MaybePromise<{ readonly deleted: number; readonly next?: string } | undefined>;
+
+  /** Deletes those of the given executions that have ended, with all their stored data. @returns how many were deleted */
+  delete(ids: readonly string[]): MaybePromise<number>;
+}

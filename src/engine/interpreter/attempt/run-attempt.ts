@@ -1,0 +1,229 @@
+/** One attempt of one agent: evaluates its input and config, runs the operation, and builds the record of the result. */
+
+import { OrchestratorError } from '../../base/errors.ts';
+import { copySized, JsonError } from '../../base/json/json.ts';
+import { andThen, isPromise, type MaybePromise } from '../../base/maybe-promise.ts';
+import type { CompiledAgentStep, CompiledReferences } from '../../compiled/compiled-ensemble.ts';
+import type { ExecutionError } from '../../execution/execution.ts';
+import type { StepRecord } from '../../execution/stored-execution.ts';
+import type { StoreRecord } from '../../execution/journal.port.ts';
+import type { AttemptSpan, RunSpan } from '../../host/telemetry.port.ts';
+import type { Attempt } from './attempt.ts';
+import { AttemptContext } from './attempt-context.ts';
+import { describeThrown, type ThrownFailure, toFailure, toLoggedError } from '../failure.ts';
+import { fillReferences } from './fill-references.ts';
+import type { RunScope } from '../run-scope.ts';
+
+/** The record of an attempt; undefined when it failed after the run was stopped, and then nothing is stored. */
+type Made = StepRecord | undefined;
+
+/**
+ * Runs one attempt and stores its record. Returns without a promise when the operation and the store do.
+ */
+export function runAttempt(attempt: Attempt, store: StoreRecord): MaybePromise<Made> {
+  const { scope } = attempt;
+  // A resumed run may have to stop just where its replay ends.
+  if (scope.cancellation.reason !== undefined) return undefined;
+  attempt.made = true;
+  const { span } = scope.run;
+  return span ? traced(span, attempt, store) : prepare(attempt, store);
+}
+
+function traced(run: RunSpan, attempt: Attempt, store: StoreRecord): MaybePromise<Made> {
+  const { step, key, number } = attempt;
+  const span = run.attempt({ agent: step.name, operation: step.operation.name, key, number });
+  attempt.span = span;
+  const end = (record: Made) => {
+    span.end(record);
+    return record;
+  };
+  // The first end counts: the second one is that of an attempt of which nothing is stored.
+  return andThen(
+    prepare(attempt, (record) => store(end(record))),
+    end,
+  );
+}
+
+function prepare(attempt: Attempt, store: StoreRecord): MaybePromise<Made> {
+  const { step, scope } = attempt;
+  // Before a later attempt there is a pause, and the process may have died in it.
+  if (attempt.number === 1 && scope.run.journal.mayRepeat) attempt.cutOff = 1;
+  const isRouted = step.takesPrompt && scope.findPrompt()?.isReference;
+  const references = isRouted ? step.routed : step.references;
+  return references ? fill(attempt, references, store) : make(attempt, step, store);
+}
+
+function fill(attempt: Attempt, references: CompiledReferences, store: StoreRecord): MaybePromise<Made> {
+  const fail = (thrown: unknown) => store(failed(attempt, thrown));
+  let filled: MaybePromise<CompiledAgentStep>;
+  try {
+    filled = fillReferences(attempt, references);
+  } catch (thrown) {
+    return fail(thrown);
+  }
+  const { cancellation, run } = attempt.scope;
+  const use = (ready: CompiledAgentStep) =>
+    cancellation.reason === undefined ? make(attempt, ready, store) : undefined;
+  const next = (ready: CompiledAgentStep) => andThen(run.journal.storeChosen(), () => use(ready));
+  return isPromise(filled) ? filled.then(next, fail) : next(filled);
+}
+
+/** @param ready - the step, with the texts of components in its config */
+function make(attempt: Attempt, ready: CompiledAgentStep, store: StoreRecord): MaybePromise<Made> {
+  let context: AttemptContext;
+  try {
+    context = new AttemptContext(attempt, ready);
+  } catch (thrown) {
+    return store(failed(attempt, thrown));
+  }
+  return begin(context, attempt, store);
+}
+
+/** Runs the operation. Right before that, and nowhere else, it checks that no other worker can have resumed the run. */
+function begin(context: AttemptContext, attempt: Attempt, store: StoreRecord): MaybePromise<Made> {
+  const { step, scope } = attempt;
+  const lease = scope.run.journal.waitForLease(attempt.key, context);
+  if (lease !== undefined)
+    return lease.then(() => (scope.cancellation.reason === undefined ? begin(context, attempt, store) : undefined));
+  let result: unknown;
+  try {
+    result = attempt.span ? runWithin(attempt.span, step, context) : step.operation.run(context);
+  } catch (thrown) {
+    return store(failed(attempt, thrown, keptOf(thrown, scope)));
+  }
+  if (!isPromise(result)) {
+    context.release();
+    return store(completed(attempt, result));
+  }
+  if (step.timeoutMs === undefined) return settle(result, context, attempt, store);
+  const settled = settle(result, context, attempt, (record) => record);
+  return inTime(settled, step.timeoutMs, context, attempt).then(store);
+}
+
+// A function of its own: a closure in `begin` would cost every attempt, also without telemetry.
+function runWithin(span: AttemptSpan, { operation }: CompiledAgentStep, context: AttemptContext): unknown {
+  return span.within(() => operation.run(context));
+}
+
+function settle(
+  pending: PromiseLike<unknown>,
+  context: AttemptContext,
+  attempt: Attempt,
+  store: StoreRecord,
+): Promise<Made> {
+  return Promise.resolve(pending).then(
+    (value) => {
+      context.release();
+      return context.isAborted ? undefined : store(completed(attempt, value));
+    },
+    (thrown) => {
+      context.release();
+      if (context.isAborted) return undefined;
+      return store(failed(attempt, thrown, keptOf(thrown, attempt.scope)));
+    },
+  );
+}
+
+// A result after the timeout is dropped, and a failure too: a script may reject because its signal aborted.
+function inTime(settled: Promise<Made>, timeoutMs: number, context: AttemptContext, attempt: Attempt): Promise<Made> {
+  const { step, scope } = attempt;
+  return new Promise((resolve, reject) => {
+    const cancelTimer = scope.run.ports.clock.setTimer(timeoutMs, () => {
+      const error = new OrchestratorError('TIMEOUT', `agent \`${step.name}\` took longer than ${timeoutMs} ms`, {
+        retryable: true,
+      });
+      context.abort(error);
+      resolve(failed(attempt, error));
+    });
+    settled.then((record) => {
+      cancelTimer();
+      resolve(record);
+    }, reject);
+  });
+}
+
+function completed(attempt: Attempt, value: unknown): Made {
+  const { step, scope } = attempt;
+  if (scope.cancellation.closed) return undefined;
+  try {
+    const { value: output, bytes } = copySized(value);
+    attempt.bytes = bytes;
+    return {
+      key: attempt.key,
+      name: step.name,
+      status: 'completed',
+      attempts: attempt.number + attempt.cutOff,
+      startedAt: attempt.startedAt,
+      duration: elapsed(attempt),
+      output,
+    };
+  } catch (thrown) {
+    if (!(thrown instanceof JsonError)) return failed(attempt, thrown);
+    const { path, message } = thrown.problem;
+    const what = path ? `\`${path}\` in what agent \`${step.name}\` gave` : `what agent \`${step.name}\` gave`;
+    return failed(attempt, new OrchestratorError('INVALID_OUTPUT', `${what} ${message}`));
+  }
+}
+
+/** @param kept - the stack and the cause of what the operation threw, for the record */
+function failed(attempt: Attempt, thrown: unknown, kept?: KeptOfThrown): Made {
+  const { step, scope } = attempt;
+  if (scope.cancellation.reason !== undefined) return undefined;
+  const failure = toFailure(thrown, scope.run.ports.mask);
+  const retryAt = nextAttempt(attempt, failure);
+  const error = { ...failure.error, agent: step.name, ...kept };
+  logFailure(error, thrown, attempt, retryAt);
+  return {
+    key: attempt.key,
+    name: step.name,
+    status: 'failed',
+    // The number of a failed attempt says which attempt is next.
+    attempts: retryAt === undefined ? attempt.number + attempt.cutOff : attempt.number,
+    startedAt: attempt.startedAt,
+    duration: elapsed(attempt),
+    output: null,
+    error,
+    ...(retryAt === undefined ? {} : { retryAt }),
+  };
+}
+
+type KeptOfThrown = Pick<ExecutionError, 'stack' | 'cause'>;
+
+/** What the option `errors` adds to the error of an attempt. */
+function keptOf(thrown: unknown, { run }: RunScope): KeptOfThrown | undefined {
+  if (!run.ports.keepsStacks) return undefined;
+  const { stack, cause } = describeThrown(thrown, run.ports.mask);
+  return { ...(stack !== undefined && { stack }), ...(cause && { cause }) };
+}
+
+function logFailure(
+  { code, agent, details }: ExecutionError,
+  thrown: unknown,
+  { scope: { run }, key, number: attempt }: Attempt,
+  retryAt: number | undefined,
+): void {
+  const { logger, mask } = run.ports;
+  if (!logger) return;
+  const about = { ...run.logged, agent, attempt, key, retryAt, code, details };
+  logger.warn({ ...about, err: toLoggedError(describeThrown(thrown, mask)) }, 'attempt failed');
+}
+
+function nextAttempt(attempt: Attempt, failure: ThrownFailure): number | undefined {
+  const { step, scope, number } = attempt;
+  if (!failure.retryable || number >= step.retry.maxAttempts) return undefined;
+  return scope.run.ports.clock.now() + Math.max(delayOf(attempt), failure.retryAfterMs);
+}
+
+// Derived from the execution's seed like every random value, so that each worker gets the same wait.
+function delayOf({ step: { retry }, scope, key, number }: Attempt): number {
+  const delay = retry.delayAfter(number);
+  return retry.jitter === 0
+    ? delay
+    : Math.round(delay * (1 - retry.jitter * scope.begin(key, `retry ${number}`).random()));
+}
+
+function elapsed({ scope, monotonic }: Attempt): number {
+  const { clock, turns } = scope.run.ports;
+  turns.now = clock.monotonic();
+  return Math.round(turns.now - monotonic);
+}
