@@ -151,7 +151,13 @@ describe('code style', () => {
       for (const { file } of imports)
         if (file !== undefined) importers.set(file, (importers.get(file) ?? new Set()).add(path));
     const short = [...graph.values()]
-      .filter(({ path, text }) => lines(text) < MIN_LINES && importers.get(path)?.size === 1 && !FAMILIES.test(path) && !path.endsWith('.port.ts'))
+      .filter(
+        ({ path, text }) =>
+          lines(text) < MIN_LINES &&
+          importers.get(path)?.size === 1 &&
+          !FAMILIES.test(path) &&
+          !path.endsWith('.port.ts'),
+      )
       .map(({ path }) => path);
     expect(short.filter((path) => SHORT[path] === undefined)).toEqual([]);
     expect(Object.keys(SHORT).filter((path) => !short.includes(path))).toEqual([]);
@@ -180,7 +186,9 @@ describe('code style', () => {
         .map((part) => ({ path, part })),
     );
     expect(
-      parts.filter(({ part }) => !/^[a-z0-9]+(-[a-z0-9]+)*(\.port)?$/.test(part) || VAGUE.test(part)).map(({ path }) => path),
+      parts
+        .filter(({ part }) => !/^[a-z0-9]+(-[a-z0-9]+)*(\.port)?$/.test(part) || VAGUE.test(part))
+        .map(({ path }) => path),
     ).toEqual([]);
   });
 

@@ -1,14 +1,7 @@
 /** Compiles a JSON Schema to a check that reports every problem of a value and fills in the defaults of missing properties. */
 
-import {
-  canonicalJson,
-  copyJson,
-  equalJson,
-  formatPath,
-  type Json,
-  JsonError,
-  type JsonObject,
-} from '../base/json/json.ts';
+import type { Json, JsonObject } from '../base/json/json.ts';
+import { canonicalJson, copyJson, equalJson, formatPath, JsonError } from '../base/json/json.ts';
 import { MAX_NAMED, suggestForMany } from '../base/suggest-name.ts';
 import { quoted } from '../base/wording.ts';
 import { isMap, resolveRef } from './check-json-schema.ts';

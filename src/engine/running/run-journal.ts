@@ -6,16 +6,8 @@ import type { UsedComponent } from '../component/component.ts';
 import { type PendingWait, WAITS_IN_RECORD } from '../execution/execution.ts';
 import { waitedBefore } from '../execution/execution-record.ts';
 import { markOfAttempt, toNote } from '../ensemble/step-kind.ts';
-import {
-  type CommitEntry,
-  type ExecutionEnd,
-  type Handover,
-  NEVER,
-  type NewSignal,
-  type Release,
-  type StateChange,
-  type StepRecord,
-} from '../execution/stored-execution.ts';
+import type { CommitEntry, ExecutionEnd, Handover, NewSignal } from '../execution/stored-execution.ts';
+import { NEVER, type Release, type StateChange, type StepRecord } from '../execution/stored-execution.ts';
 import type { Clock } from '../host/clock.port.ts';
 import type { LoadedDefinition, Outbox } from '../execution/execution-engine.port.ts';
 import type {

@@ -10,16 +10,8 @@ import { OrchestratorError } from '../../../engine/base/errors.ts';
 import { hashJson } from '../../../engine/base/bytes/hash.ts';
 import type { Json } from '../../../engine/base/json/json.ts';
 import { checkedLater, isText, readOptions, required, someText } from '../../../engine/base/read-options.ts';
-import {
-  type ComponentContent,
-  type ComponentVersion,
-  compareVersions,
-  type Deployment,
-  environmentProblem,
-  isVersion,
-  MAX_CONTENT,
-  type Split,
-} from '../../../engine/component/component.ts';
+import type { ComponentContent, ComponentVersion, Deployment, Split } from '../../../engine/component/component.ts';
+import { compareVersions, environmentProblem, isVersion, MAX_CONTENT } from '../../../engine/component/component.ts';
 import { isRollout } from '../../../engine/component/guard.ts';
 import { splitProblem } from '../../../engine/component/split.ts';
 import type {
