@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { flowGraph, type GraphPart } from '../../src/cli/graph/flow-graph.ts';
-import { mermaidText } from '../../src/cli/graph/mermaid-text.ts';
+import { mermaidText } from '../../src/cli/graph/print-mermaid.ts';
 import { printMermaid } from '../../src/cli/graph/print-mermaid.ts';
 import { readDefinition } from '../../src/cli/start.ts';
 import { executionMarks } from '../../src/cli/graph/execution-marks.ts';

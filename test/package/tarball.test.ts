@@ -59,7 +59,9 @@ describe('the tarball', () => {
     const files = filesIn(installed);
     const folders = [...new Set(files.map((path) => path.split('/')[0]))].sort();
     expect(folders).toEqual([...pagesAtRoot(), 'LICENSE', 'NOTICE', 'dist', 'docs', 'examples', 'package.json'].sort());
-    expect(files.filter((path) => path.startsWith('dist/') && !/^dist\/[\w-]+(\.d\.ts|\.js)$/.test(path))).toEqual([]);
+    expect(
+      files.filter((path) => path.startsWith('dist/') && !/^dist\/[\w-]+(?:\.port-[\w-]+)?(\.d\.ts|\.js)$/.test(path)),
+    ).toEqual([]);
     expect(files.filter((path) => LOCAL_FILES.includes(path))).toEqual([]);
     expect(files).toContain('docs/getting-started.md');
     expect(files).toContain('examples/quickstart/start.mjs');

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import type { SqlDriver } from '../../src/adapters/storage/sqlite/drivers/driver.ts';
 import { loadDriver } from '../../src/adapters/storage/sqlite/drivers/load-driver.ts';
-import { openTables } from '../../src/adapters/storage/sqlite/tables/open-tables.ts';
+import { openTables } from '../../src/adapters/storage/sqlite/sqlite-storage.ts';
 import { sqliteStorage } from '../../src/adapters/storage/sqlite/sqlite-storage.ts';
 import type { CommitEntry } from '../../src/engine/execution/stored-execution.ts';
 import type { Storage } from '../../src/engine/storage/storage.port.ts';

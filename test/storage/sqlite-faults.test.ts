@@ -5,7 +5,7 @@ import { outputsOf } from '../../src/engine/execution/execution-record.ts';
 import type { SqlDriver } from '../../src/adapters/storage/sqlite/drivers/driver.ts';
 import { toStorageError } from '../../src/adapters/storage/sqlite/drivers/failure.ts';
 import { loadDriver } from '../../src/adapters/storage/sqlite/drivers/load-driver.ts';
-import { openTables } from '../../src/adapters/storage/sqlite/tables/open-tables.ts';
+import { openTables } from '../../src/adapters/storage/sqlite/sqlite-storage.ts';
 import { sqliteStorage } from '../../src/adapters/storage/sqlite/sqlite-storage.ts';
 import type { CommitEntry, StepRecord } from '../../src/engine/execution/stored-execution.ts';
 import type { Execution } from '../../src/engine/execution/execution.ts';

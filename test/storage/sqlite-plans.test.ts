@@ -3,7 +3,7 @@
 import { describe, expect, it } from 'vitest';
 import type { SqlConnection, SqlDriver } from '../../src/adapters/storage/sqlite/drivers/driver.ts';
 import { loadDriver } from '../../src/adapters/storage/sqlite/drivers/load-driver.ts';
-import { openTables } from '../../src/adapters/storage/sqlite/tables/open-tables.ts';
+import { openTables } from '../../src/adapters/storage/sqlite/sqlite-storage.ts';
 import { sqliteStorage } from '../../src/adapters/storage/sqlite/sqlite-storage.ts';
 import type { ExecutionQuery, Storage } from '../../src/engine/storage/storage.port.ts';
 import {

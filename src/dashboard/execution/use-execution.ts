@@ -5,9 +5,9 @@ import type { Execution } from '../../engine/execution/execution.ts';
 import type { ExecutionStep } from '../../engine/ensemble/execution-step.ts';
 import type { RunningSteps } from '../../orchestrator/runs/steps-at-work.ts';
 import type { ApiProblem, Client } from '../api/client.ts';
-import { type Connection, followEvents } from '../api/follow-events.ts';
 import { type Data, toProblem, useData } from '../api/use-data.ts';
 import { useApp } from '../app-state.ts';
+import { readEventStream } from '../../engine/base/bytes/read-event-stream.ts';
 
 /** Larger outputs are loaded when a person looks at them, in bytes. */
 const MAX_OUTPUT = 2_048;
@@ -171,4 +171,47 @@ export function durationOf(step: ExecutionStep, now: number): number {
 /** Whether no step of a page can change any more. */
 function isSettled({ steps, nextCursor }: StepPage): boolean {
   return nextCursor !== undefined && !steps.some(isOpen);
+}
+
+type Connection = 'open' | 'lost' | 'ended';
+
+interface Follow {
+  onEvent(): void;
+  onChange(connection: Connection): void;
+}
+
+const FIRST_PAUSE_MS = 1_000;
+const LAST_PAUSE_MS = 15_000;
+
+/** Reads the events of an execution until it ends or the signal aborts. After a lost connection it continues where it was. */
+async function followEvents(client: Client, id: string, signal: AbortSignal, follow: Follow): Promise<void> {
+  let after: string | undefined;
+  let pauseMs = FIRST_PAUSE_MS;
+  while (!signal.aborted) {
+    try {
+      const stream = await client.stream(id, after, signal);
+      if (!stream) return follow.onChange('ended');
+      follow.onChange('open');
+      pauseMs = FIRST_PAUSE_MS;
+      for await (const { id: last } of readEventStream(stream)) {
+        after = last;
+        follow.onEvent();
+      }
+    } catch {
+      if (signal.aborted) return;
+      follow.onChange('lost');
+    }
+    await pause(pauseMs, signal);
+    pauseMs = Math.min(LAST_PAUSE_MS, pauseMs * 2);
+  }
+}
+
+function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, ms);
+    signal.addEventListener('abort', () => {
+      clearTimeout(timer);
+      resolve();
+    });
+  });
 }

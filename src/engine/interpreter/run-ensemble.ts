@@ -1,8 +1,8 @@
 /** Runs a compiled ensemble over a journal to an outcome. A failure of an agent is a value, never an exception. */
 
-import { isOrchestratorError } from '../base/errors.ts';
-import type { Json } from '../base/json/json.ts';
-import { isPromise, type MaybePromise } from '../base/maybe-promise.ts';
+import { isOrchestratorError, OrchestratorError } from '../base/errors.ts';
+import { type Json, copySized, formatPath, JsonError, MAX_VALUE_BYTES } from '../base/json/json.ts';
+import { isPromise, type MaybePromise, andThen } from '../base/maybe-promise.ts';
 import type { CompiledEnsemble } from '../compiled/compiled-ensemble.ts';
 import type { ExecutionError } from '../execution/execution.ts';
 import { METRICS } from '../events/measurement.ts';
@@ -18,13 +18,13 @@ import {
   isAtOnce,
   isLimit,
 } from './cancellation-scope.ts';
-import { type ComputedOutput, computeOutput } from './compute-outputs.ts';
 import { NO_GUARDS } from './enter-step.ts';
 import { toFailure } from './failure.ts';
 import { markResumed } from './marks.ts';
 import { Run, type RunCall, type RunPorts } from './run.ts';
 import { runList } from './run-list.ts';
 import { RunScope } from './run-scope.ts';
+import { takeSnapshot } from './guards.ts';
 
 /** Checks the outputs of a run against the ensemble's output schema. @returns the problem, or undefined */
 export type OutputCheck = (output: Json) => Promise<string | undefined>;
@@ -231,3 +231,50 @@ const runCall: RunCall = async ({ callee, input, keyPrefix, cancellation, caller
   }
   return scope.results[0];
 };
+
+interface ComputedOutput {
+  readonly value: Json;
+  /** The problem of the first output that can't be computed. Such an output is null. */
+  readonly error?: ExecutionError;
+}
+
+function computeOutput(scope: RunScope): MaybePromise<ComputedOutput> {
+  const hasState = scope.run.compiled.initialState !== undefined;
+  return hasState ? andThen(takeSnapshot(scope), () => compute(scope)) : compute(scope);
+}
+
+function compute(scope: RunScope): ComputedOutput {
+  let bytes = 0;
+  let error: ExecutionError | undefined;
+  const take = (name: string, evaluate: () => Json): Json => {
+    try {
+      const sized = copySized(evaluate());
+      if (bytes + sized.bytes > MAX_VALUE_BYTES) throw tooLarge();
+      bytes += sized.bytes;
+      return sized.value;
+    } catch (thrown) {
+      error ??= problemOf(name, thrown, scope);
+      return null;
+    }
+  };
+  const value = scope.run.compiled.output(scope, take);
+  return error ? { value, error } : { value };
+}
+
+function tooLarge(): OrchestratorError {
+  return new OrchestratorError(
+    'INVALID_OUTPUT',
+    'makes the outputs larger than 4 MiB together; store large values and give their keys',
+  );
+}
+
+function problemOf(name: string, thrown: unknown, scope: RunScope): ExecutionError {
+  const place = name === '' ? ['outputs'] : ['outputs', name];
+  if (thrown instanceof JsonError) {
+    const { path, message } = thrown.problem;
+    const at = path ? ` (at ${path})` : '';
+    return { code: 'INVALID_OUTPUT', message: `${formatPath(place)}: ${message}${at}` };
+  }
+  const { error } = toFailure(thrown, scope.run.ports.mask);
+  return { ...error, message: `${formatPath(place)}: ${error.message}` };
+}

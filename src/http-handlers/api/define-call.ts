@@ -1,6 +1,6 @@
 /** A call of the API as one record. Its route, its entry in the OpenAPI document and the types of the clients are read from it. */
 
-import type * as z from 'zod/mini';
+import * as z from 'zod/mini';
 import { readShape } from '../../engine/base/read-shape.ts';
 import type { Principal } from '../../engine/access/token.ts';
 import type { Orchestrator } from '../../orchestrator/create-orchestrator.ts';
@@ -14,7 +14,7 @@ import { PATCH_TYPES, readJson } from '../request/read-json.ts';
 import { type QueryReader, readQuery } from '../request/read-query.ts';
 import type { Reply } from '../reply/reply.ts';
 import type { Route } from '../router.ts';
-import { refuseContent } from './refuse-content.ts';
+import { once } from '../../engine/base/once.ts';
 
 /** The names of the parameters in a path. */
 export type ParamsOf<Key extends string> = Key extends `${string}:${infer Name}/${infer Rest}`
@@ -164,4 +164,11 @@ function bodyReaderOf(body: BodyForm, method: string): ReadBody {
   if (body === 'patch') return (http) => readJson(http, null, PATCH_TYPES);
   if (body === undefined && method !== 'GET') return refuseContent;
   return undefined;
+}
+
+const emptyBody = once(() => z.strictObject({}));
+
+/** @throws INVALID_REQUEST for a body other than `{}` */
+async function refuseContent(call: HttpCall): Promise<void> {
+  readShape(emptyBody(), await readJson(call), 'the body is not valid');
 }

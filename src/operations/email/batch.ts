@@ -18,8 +18,8 @@ import { type ErrorCode, isOrchestratorError, messageOf, OrchestratorError } fro
 import type { Json, JsonObject } from '../../engine/base/json/json.ts';
 import { MAX_BATCH, type Recipient } from './config.ts';
 import { type CommonParts, commonParts, recipientAddress, recipientMessage } from './message.ts';
-import { createPace, type Pace } from './pace.ts';
 import { type Sending, sendMail } from './send.ts';
+import type { Clock } from '../../engine/host/clock.port.ts';
 
 /** A recipient that the mail was not sent to. */
 export interface BatchFailure {
@@ -166,4 +166,50 @@ function toFailedTry(thrown: unknown): FailedTry & JsonObject {
 function plainDetails(details: Readonly<Record<string, unknown>>): JsonObject {
   const facts = Object.entries(details).filter(([, value]) => ['string', 'number', 'boolean'].includes(typeof value));
   return Object.fromEntries(facts as [string, Json][]);
+}
+
+interface Pace {
+  /** Waits until a send may begin. @throws the reason of the signal */
+  wait(signal: AbortSignal): Promise<void>;
+  /** A send has ended now. */
+  ended(): void;
+  /** A send ended before this attempt. @param at - Unix ms */
+  endedBefore(at: number): void;
+}
+
+const SECOND = 1_000;
+
+/**
+ * A server may receive a mail at any moment of its send. So a send begins only when fewer than `rate` of the sends before it can have
+ * been received within the last second: those that ended in it. A rate below 1 has one mail in a longer window.
+ *
+ * The process of this execution may have died in a send that is stored nowhere, so the attempt counts as the end of one.
+ *
+ * @param rate - mails per second. Undefined: no limit
+ */
+function createPace(rate: number | undefined, clock: Clock): Pace {
+  if (rate === undefined) return { wait: async () => {}, ended() {}, endedBefore() {} };
+  const count = Math.max(1, Math.floor(rate));
+  const windowMs = rate < 1 ? SECOND / rate : SECOND;
+  const began = { wall: clock.now(), monotonic: clock.monotonic() };
+  /** Monotonic instants, in their order. */
+  const ends: number[] = [began.monotonic];
+  const add = (at: number) => {
+    ends.push(at);
+    ends.sort((a, b) => a - b);
+    if (ends.length > count) ends.shift();
+  };
+  return {
+    async wait(signal) {
+      for (;;) {
+        const first = ends[0] as number;
+        const rest = ends.length < count ? 0 : first + windowMs - clock.monotonic();
+        if (rest <= 0) return;
+        await clock.sleep(Math.ceil(rest), signal);
+      }
+    },
+    ended: () => add(clock.monotonic()),
+    // A wall clock that was set back must not make the wait longer than one window.
+    endedBefore: (at) => add(began.monotonic - Math.max(0, began.wall - at)),
+  };
 }

@@ -6,8 +6,11 @@ import type { Storage } from '../../../engine/storage/storage.port.ts';
 import { toStorageError } from './drivers/failure.ts';
 import { loadDriver } from './drivers/load-driver.ts';
 import { readSqliteOptions, type SqliteStorageOptions } from './options.ts';
-import { type OpenTables, openTables } from './tables/open-tables.ts';
 import { type OnTables, toStorage } from './tables/to-storage.ts';
+import type { SqlDriver } from './drivers/driver.ts';
+import { fileLock } from './drivers/file-lock.ts';
+import { closeDatabase, type DatabaseOptions, openDatabase } from './drivers/open-database.ts';
+import { createTables, type Tables } from './tables/create-tables.ts';
 
 /**
  * Keeps executions, definitions, state, tokens, values and objects in one SQLite file. One process at a time works on
@@ -103,4 +106,25 @@ function attempt<T>(
   } catch (error) {
     throw toStorageError(error, path, row);
   }
+}
+
+export interface OpenTables extends Tables {
+  close(): void;
+}
+
+/** @throws what `openDatabase` throws */
+export function openTables(driver: SqlDriver, options: DatabaseOptions, namespace: string): OpenTables {
+  const connection = openDatabase(driver, options);
+  const lock = fileLock(driver, connection, namespace);
+  return {
+    ...createTables(connection, namespace, lock),
+    close() {
+      try {
+        closeDatabase(connection);
+      } finally {
+        // Executions that it still holds go to the next worker, after the file is closed.
+        lock.release();
+      }
+    },
+  };
 }

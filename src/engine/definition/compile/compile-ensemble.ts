@@ -2,8 +2,8 @@
 
 import { toMs } from '../../base/time/duration.ts';
 import { hashJson } from '../../base/bytes/hash.ts';
-import type { JsonObject } from '../../base/json/json.ts';
-import type { CompiledEnsemble } from '../../compiled/compiled-ensemble.ts';
+import type { JsonObject, Json } from '../../base/json/json.ts';
+import type { CompiledEnsemble, EvaluateOutputs } from '../../compiled/compiled-ensemble.ts';
 import { expressionInKey } from '../../expression/compile/compile-value.ts';
 import type { AgentBehaviour, AgentDefinition, EnsembleDefinition, StepDefinition } from '../../ensemble/ensemble.ts';
 import { innerLists } from '../../ensemble/inner-lists.ts';
@@ -13,11 +13,10 @@ import { createDroppedParts } from '../forms/dropped-parts.ts';
 import type { ParsedEnsemble } from '../read/parse-ensemble.ts';
 import type { Path, Problem } from '../source/problem.ts';
 import { compileInputCheck, declaredInputs } from './config/check-input.ts';
-import { createFieldCompiler } from './config/compile-fields.ts';
+import { createFieldCompiler, type CompiledField, type FieldCompiler } from './config/compile-fields.ts';
 import { checkUnusedAgent, compileFlow } from './compile-flow.ts';
 import type { CompileHost } from './triggers/compile-host.ts';
 import { compileNotifications } from './triggers/compile-notifications.ts';
-import { compileOutputs } from './compile-outputs.ts';
 import { compileSchedules } from './triggers/compile-schedules.ts';
 import { compileWebhooks } from './triggers/compile-webhooks.ts';
 import { namesInsideForeach } from './names/declare-names.ts';
@@ -260,4 +259,41 @@ function storedDefinition(definition: EnsembleDefinition, context: FlowContext):
   const agents = shared.length > 0 ? { agents: [...(definition.agents ?? []), ...shared] } : {};
   const json = { ...definition, ...agents } as unknown as JsonObject;
   return { version: hashJson(json), definition: json, needs: [...context.needs].sort() };
+}
+
+interface CompiledOutputs {
+  readonly evaluate: EvaluateOutputs;
+  /** The references of all outputs. Their paths begin with the name of the output. */
+  readonly references: CompiledField['references'];
+}
+
+/** All outputs share one budget. Each output gets at least this many operations, even after another one used up the budget. */
+const MIN_BUDGET = 50_000;
+
+function compileOutputs(definition: JsonObject, fields: FieldCompiler): CompiledOutputs {
+  const compiled = Object.entries(definition).map(([name, value]) => {
+    return { name, field: fields.value(value, ['outputs', name]) };
+  });
+  const outputs = compiled.map(({ name, field }) => ({ name, part: `outputs.${name}`, evaluate: field.evaluate }));
+  return {
+    evaluate(scope, take) {
+      const values: Record<string, Json> = {};
+      let budget = Number.POSITIVE_INFINITY;
+      for (const { name, part, evaluate } of outputs) {
+        values[name] = take(name, () => {
+          const evaluation = scope.begin('', part);
+          evaluation.budget = Math.min(evaluation.budget, budget);
+          try {
+            return evaluate(evaluation);
+          } finally {
+            budget = Math.max(evaluation.budget, MIN_BUDGET);
+          }
+        });
+      }
+      return values;
+    },
+    references: compiled.flatMap(({ name, field }) =>
+      field.references.map((reference) => ({ ...reference, at: [name, ...reference.at] })),
+    ),
+  };
 }

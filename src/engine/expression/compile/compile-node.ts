@@ -5,13 +5,13 @@ import type { LogicalNode, MemberNode, NameNode, Node, UnaryNode } from '../synt
 import { compileBinary, compileChain } from './compile-binary.ts';
 import { compileCall } from './compile-call.ts';
 import type { CompileContext } from './compile-context.ts';
-import { compileMembers } from './compile-members.ts';
 import type { PathSegment } from './compiled-expression.ts';
 import type { Evaluate, Evaluation } from '../evaluation.ts';
 import { failureAt, type Site } from '../evaluation-problem.ts';
 import { ExpressionSyntaxError } from '../syntax/expression-syntax-error.ts';
 import { findHyphenSlip, warnOfHyphens } from '../syntax/hyphen-slip.ts';
 import { applySign } from '../operators.ts';
+import { readComputed, readIndex, readKey } from '../syntax/read-member.ts';
 
 /** @throws ExpressionSyntaxError for a name or a function that can't be resolved */
 export function compileNode<E extends Evaluation>(node: Node, context: CompileContext<E>): Evaluate<E> {
@@ -163,5 +163,56 @@ function compileLogical<E extends Evaluation>(
   return (evaluation) => {
     const value = left(evaluation);
     return value === null ? right(evaluation) : value;
+  };
+}
+
+/** One access: a static key, or a closure that computes the key. */
+interface MemberKey<E extends Evaluation> {
+  readonly key: string | number | Evaluate<E>;
+  readonly index: number;
+}
+
+// With more keys than this, one closure reads all keys in a loop, so that a long chain needs no deep stack.
+const NESTED_KEYS = 3;
+
+function compileMembers<E extends Evaluation>(
+  object: Evaluate<E>,
+  keys: readonly MemberKey<E>[],
+  site: Site,
+): Evaluate<E> {
+  if (keys.length > NESTED_KEYS) {
+    const readers = keys.map((key) => compileReader(key, site));
+    return (evaluation) => {
+      let value = object(evaluation);
+      for (const read of readers) value = read(value, evaluation);
+      return value;
+    };
+  }
+  let evaluate = object;
+  for (const member of keys) evaluate = compileAccess(evaluate, member, site);
+  return evaluate;
+}
+
+function compileAccess<E extends Evaluation>(object: Evaluate<E>, member: MemberKey<E>, site: Site): Evaluate<E> {
+  const { key } = member;
+  if (typeof key === 'string') return (evaluation) => readKey(object(evaluation), key);
+  if (typeof key === 'number') return (evaluation) => readIndex(object(evaluation), key);
+  const read = compileReader(member, site);
+  return (evaluation) => read(object(evaluation), evaluation);
+}
+
+function compileReader<E extends Evaluation>(
+  { key, index }: MemberKey<E>,
+  site: Site,
+): (value: Json, evaluation: E) => Json {
+  if (typeof key === 'string') return (value) => readKey(value, key);
+  if (typeof key === 'number') return (value) => readIndex(value, key);
+  return (value, evaluation) => {
+    const computed = key(evaluation);
+    try {
+      return readComputed(value, computed);
+    } catch (error) {
+      throw failureAt(site, index, error);
+    }
   };
 }

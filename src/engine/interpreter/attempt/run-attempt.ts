@@ -11,8 +11,10 @@ import type { AttemptSpan, RunSpan } from '../../host/telemetry.port.ts';
 import type { Attempt } from './attempt.ts';
 import { AttemptContext } from './attempt-context.ts';
 import { describeThrown, type ThrownFailure, toFailure, toLoggedError } from '../failure.ts';
-import { fillReferences } from './fill-references.ts';
 import type { RunScope } from '../run-scope.ts';
+import type { ResolvedComponent } from '../../component/component.ts';
+import type { Resolution } from '../../component/component-source.port.ts';
+import type { Run } from '../run.ts';
 
 /** The record of an attempt; undefined when it failed after the run was stopped, and then nothing is stored. */
 type Made = StepRecord | undefined;
@@ -226,4 +228,35 @@ function elapsed({ scope, monotonic }: Attempt): number {
   const { clock, turns } = scope.run.ports;
   turns.now = clock.monotonic();
   return Math.round(turns.now - monotonic);
+}
+
+/** @throws VERSION_NOT_FOUND; INVALID_DEFINITION for a text that can't be used; what the source of the components throws */
+function fillReferences(
+  { step, scope, key }: Attempt,
+  references: CompiledReferences,
+): MaybePromise<CompiledAgentStep> {
+  const texts = references.all.map((evaluate) => String(evaluate(scope.begin(key, 'components'))));
+  const prompt = step.takesPrompt ? scope.findPrompt() : undefined;
+  if (prompt?.isReference) texts.push(prompt.text);
+  const found = texts.map((text) => resolve(text, scope.run));
+  const fill = (components: readonly ResolvedComponent[]) => references.fill(step, components);
+  return found.some((one) => isPromise(one)) ? Promise.all(found).then(fill) : fill(found as ResolvedComponent[]);
+}
+
+const componentOf = ({ component }: Resolution) => component;
+
+function resolve(reference: string, run: Run): MaybePromise<ResolvedComponent> {
+  const { journal, ports } = run;
+  if (!ports.resolveComponent)
+    throw new OrchestratorError('NOT_CONFIGURED', `there are no components here, and the config reads ${reference}`);
+  const pinned = journal.pinned(reference);
+  if (pinned) return andThen(ports.resolveComponent(`${pinned.kind}://${pinned.name}@${pinned.version}`), componentOf);
+  const subject = { input: run.input, executionId: run.accepted.id };
+  return andThen(ports.resolveComponent(reference, subject), (resolution) => {
+    // Another branch may have come first.
+    const first = journal.pinned(reference);
+    if (first && first.version !== resolution.component.version) return resolve(reference, run);
+    if (!first) journal.pin(reference, resolution.used);
+    return resolution.component;
+  });
 }

@@ -7,13 +7,15 @@ import type { CompiledForeachStep, CompiledList } from '../../compiled/compiled-
 import type { ExecutionError } from '../../execution/execution.ts';
 import { type CancellationScope, createChildScope } from '../cancellation-scope.ts';
 import type { GuardChain, RunBody } from '../enter-step.ts';
-import { readItems } from './foreach-items.ts';
-import { evaluateGuard, takeSnapshot, UNNAMED } from '../guards.ts';
+import { evaluateGuard, takeSnapshot, UNNAMED, checkDecisionSize, markFailed, stopsReplay } from '../guards.ts';
 import { ItemQueue } from './item-queue.ts';
 import { markRefused, markStep } from '../marks.ts';
 import { endsWalk } from '../open-failures.ts';
 import { type PendingFailure, RunScope } from '../run-scope.ts';
 import { withGracePeriod } from '../attempt/with-grace-period.ts';
+import { OrchestratorError } from '../../base/errors.ts';
+import { MAX_FOREACH_ITEMS } from '../../ensemble/ensemble.ts';
+import { JournalLostError } from '../../execution/journal.port.ts';
 
 /** @param guards - the guards that led to the body */
 export async function runForeach(
@@ -223,4 +225,43 @@ function settleItem(item: RunScope, index: number, failure: PendingFailure | und
   block.bytes += bytes;
   item.release();
   item.run.hold(bytes);
+}
+
+/** @returns undefined when the expression gives no valid list; then the step is marked as failed */
+function readItems(step: CompiledForeachStep, scope: RunScope): MaybePromise<readonly Json[] | undefined> {
+  const read = () => step.items(scope.begin(scope.keyPrefix + step.key, 'items'));
+  try {
+    if (!step.itemsReadState) return checkItems(read(), step, scope);
+    // The state may differ when the run is resumed; the items must not.
+    const key = `${scope.keyPrefix}${step.key}.items`;
+    if (stopsReplay(key, scope)) return undefined;
+    const decided = scope.run.journal.decide(key, () =>
+      checkDecisionSize(read(), `the list of the \`foreach\` at ${scope.keyPrefix}${step.key}`),
+    );
+    return andThen(decided, (items) => checkItems(items, step, scope));
+  } catch (thrown) {
+    if (thrown instanceof JournalLostError) throw thrown;
+    markFailed(thrown, scope, step.slot, step.continueOnError);
+    return undefined;
+  }
+}
+
+function checkItems(items: Json, step: CompiledForeachStep, scope: RunScope): readonly Json[] | undefined {
+  try {
+    if (!Array.isArray(items)) {
+      const found = items === null ? 'null' : typeof items === 'object' ? 'an object' : `a ${typeof items}`;
+      throw new OrchestratorError(
+        'EXPRESSION_ERROR',
+        `\`foreach\` at ${scope.keyPrefix}${step.key} needs a list, and its expression gave ${found}`,
+      );
+    }
+    if (items.length > MAX_FOREACH_ITEMS) {
+      const message = `\`foreach\` at ${scope.keyPrefix}${step.key} has ${items.length} items; at most ${MAX_FOREACH_ITEMS} are allowed`;
+      throw new OrchestratorError('EXPRESSION_ERROR', message);
+    }
+    return items;
+  } catch (thrown) {
+    markFailed(thrown, scope, step.slot, step.continueOnError);
+    return undefined;
+  }
 }

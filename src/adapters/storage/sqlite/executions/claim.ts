@@ -4,12 +4,11 @@ import type { ClaimedExecution, DamagedExecution } from '../../../../engine/exec
 import type { ExecutionStore } from '../../../../engine/storage/storage.port.ts';
 import { readNumber } from '../../sql/columns.ts';
 import { readAccepted, readHandover, readId } from '../../sql/read-execution.ts';
-import type { RunTransaction, SqlConnection, SqlRow } from '../drivers/driver.ts';
+import type { RunTransaction, SqlConnection, SqlRow, SqlValue } from '../drivers/driver.ts';
 import { createDamagedClaiming } from './claim-damaged.ts';
 import { toLiteral, toTextColumn } from '../tables/columns.ts';
 import { type Unreadable, whereDamaged } from '../tables/damaged.ts';
-import { createFreeSlots, type FreeSlots } from './free-slots.ts';
-import { OPEN_OR_FAILED } from '../tables/names.ts';
+import { OPEN_OR_FAILED, SLOTS } from '../tables/names.ts';
 import { ACCEPTED } from './record-columns.ts';
 
 /** The methods of the storage port in this file. */
@@ -240,4 +239,42 @@ function readClaimed(row: SqlRow, now: number): ClaimedExecution | DamagedExecut
     const damaged = { executionId: readId(row), epoch, damage: error as Error };
     return typeof parentId === 'string' ? { ...damaged, parentId } : damaged;
   }
+}
+
+interface FreeSlots {
+  /** The callers that had no free slot at the begin of the claim, as JSON. Their executions need not be read. */
+  readonly full: string;
+  /** Whether there are such callers. */
+  readonly areTaken: boolean;
+  /** Takes a slot for a row with `account` and `slots`, if its caller has a free one. A row without a caller needs none. */
+  take(row: SqlRow): boolean;
+  /** Whether `take` has refused a row. */
+  readonly hasRefused: boolean;
+}
+
+/** @returns reads the slots that are taken now */
+function createFreeSlots(connection: SqlConnection, namespace: string): () => FreeSlots {
+  const select = connection.prepare(
+    `SELECT account, count(*) AS taken, max(slots) AS slots FROM ${SLOTS} AND namespace = ${toLiteral(namespace)} GROUP BY account`,
+  );
+  return () => {
+    const free = new Map<SqlValue | undefined, number>();
+    for (const { account, taken, slots } of select.all([])) free.set(account, (slots as number) - (taken as number));
+    const full = [...free].flatMap(([account, left]) => (left <= 0 ? [account as SqlValue] : []));
+    let hasRefused = false;
+    return {
+      full: JSON.stringify(full),
+      areTaken: full.length > 0,
+      take({ account = null, slots }) {
+        if (account === null) return true;
+        const left = free.get(account) ?? (slots as number);
+        if (left > 0) free.set(account, left - 1);
+        else hasRefused = true;
+        return left > 0;
+      },
+      get hasRefused() {
+        return hasRefused;
+      },
+    };
+  };
 }
