@@ -175,6 +175,9 @@ export function createOrchestrator<
   const A extends readonly AgentSource[] = readonly AgentSource[],
   S extends Readonly<Record<string, Script>> = Record<never, never>,
 >(options?: TypedOptions<OrchestratorOptions<E>, E, A, S>): Orchestrator<EnsembleTypes<E>>;
+// Four circles, each closed by a function that is called later: the storage reports what it stored to the deliveries, which use it; the
+// telemetry counts open executions, whose starts it traces; definitions are restored for the engine that `createExecutionService` makes from
+// `restore`; and the first start begins the timed work, which starts executions.
 export function createOrchestrator(given: OrchestratorOptions = {}): Orchestrator {
   checkOptions(given);
   const linkSecrets = given.signalLinks && secretsOf(given.signalLinks);

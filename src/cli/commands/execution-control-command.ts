@@ -2,7 +2,6 @@
 
 import { isOrchestratorError } from '../../engine/base/errors.ts';
 import { type Execution, isFinal } from '../../engine/execution/execution.ts';
-import { normalizeExecutionId } from '../../engine/execution/id.ts';
 import { readInput } from '../project/read-input.ts';
 import { withService } from '../service/open-service.ts';
 import type { ServiceHost } from '../service/service.ts';
@@ -57,7 +56,7 @@ export async function retryExecution(
   }
   const queued = record.status === 'queued' ? '; it is queued until a server has capacity for it' : '';
   output.say(
-    `${output.colors.green('✓')} execution ${oneLine(idOf(record))} retries ${oneLine(normalizeExecutionId(id))}${queued}\n`,
+    `${output.colors.green('✓')} execution ${oneLine(idOf(record))} retries ${oneLine(record.retryOf ?? id)}${queued}\n`,
   );
   return 0;
 }

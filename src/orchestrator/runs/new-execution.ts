@@ -3,7 +3,7 @@
 import type { CompiledEnsemble } from '../../engine/compiled/compiled-ensemble.ts';
 import type { NewExecution } from '../../engine/execution/stored-execution.ts';
 
-type Beginning = Omit<NewExecution, 'ensemble' | 'version' | 'deadlineAt' | 'retryOf' | 'idempotencyKey' | 'tags'> & {
+type Beginning = Pick<NewExecution, 'id' | 'trigger' | 'input' | 'seed' | 'createdAt'> & {
   readonly [K in 'idempotencyKey' | 'tags']?: NewExecution[K] | undefined;
 };
 
