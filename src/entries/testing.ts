@@ -183,14 +183,14 @@ function startProcess(
       return next;
     },
   };
-  return refusing(Object.assign(orchestrator, { orchestrator }) as never, process);
+  return throwAfterCrash(Object.assign(orchestrator, { orchestrator }) as never, process);
 }
 
 /** The members that a crashed orchestrator still has. */
 const AFTER_A_CRASH: readonly PropertyKey[] = ['clock', 'http', 'close', 'stubScript'];
 
 /** The same object, whose members throw after the crash: a call would never be answered. */
-function refusing<O extends { orchestrator: object }>(orchestrator: O, process: TestProcess): O {
+function throwAfterCrash<O extends { orchestrator: object }>(orchestrator: O, process: TestProcess): O {
   const refused = new Proxy(orchestrator, {
     get(target, key) {
       if (process.crashed && typeof key === 'string' && key in target && !AFTER_A_CRASH.includes(key))

@@ -62,7 +62,7 @@ export async function importModule(
     const { module } = found;
     return module === undefined ? { problem: NO_TYPESCRIPT } : { value: module };
   } catch (error) {
-    return { problem: `can't be imported: ${describe(error)}${placeOf(error, directory, file)}` };
+    return { problem: `can't be imported: ${describeImportError(error)}${placeOf(error, directory, file)}` };
   }
 }
 
@@ -88,7 +88,7 @@ async function importTypeScript(
   throw error;
 }
 
-function describe(error: unknown): string {
+function describeImportError(error: unknown): string {
   const name = error instanceof Error && error.name !== 'Error' ? `${error.name}: ` : '';
   // jiti adds absolute paths in further lines.
   return name + messageOf(error).split('\n', 1)[0]?.trim();

@@ -78,7 +78,7 @@ export function stubHttp(routes: Readonly<Record<string, StubAnswer>> = {}): Stu
       const call = { ...request, json: readJson(request.body) };
       calls.push(call);
       const route = [...table.values()].reverse().find((candidate) => candidate.matches(request));
-      if (!route) throw unexpected(request, [...table.keys()]);
+      if (!route) throw unexpectedRequest(request, [...table.keys()]);
       const { answer } = route;
       if (typeof answer === 'function') return toResponse(checkMade(await answer(call), request), request);
       const reply = isList(answer) ? answer[Math.min(route.used, answer.length - 1)] : answer;
@@ -172,7 +172,7 @@ function matchesParts(text: string, parts: readonly string[]): boolean {
   return true;
 }
 
-function unexpected(request: HttpRequest, known: readonly string[]): OrchestratorError {
+function unexpectedRequest(request: HttpRequest, known: readonly string[]): OrchestratorError {
   const call = `${request.method.toUpperCase()} ${request.url.split('?')[0]}`;
   const stubbed = known.length === 0 ? 'nothing is stubbed' : `stubbed: ${known.join(', ')}`;
   return new OrchestratorError(

@@ -64,7 +64,7 @@ export async function readStream(
       if (done) break;
       if (content.length > maxParts) throw tooManyParts(maxParts);
       length += (part.delta ?? part.input ?? '').length;
-      if (length > MAX_ANSWER_LENGTH) throw tooLong();
+      if (length > MAX_ANSWER_LENGTH) throw tooLongAnswer();
       if (part.type === 'error') throw part.error;
       if (part.type === 'response-metadata') modelId = part.modelId ?? modelId;
       else if (part.type === 'finish') finish = part;
@@ -172,7 +172,7 @@ function tooManyParts(limit: number): OrchestratorError {
   return new OrchestratorError('AGENT_FAILED', message, { details: { reason: 'too-large', limit } });
 }
 
-function tooLong(): OrchestratorError {
+function tooLongAnswer(): OrchestratorError {
   const message = `the answer of the model is longer than ${MAX_ANSWER_LENGTH} characters; lower maxTokens`;
   return new OrchestratorError('AGENT_FAILED', message, {
     details: { reason: 'too-large', limit: MAX_ANSWER_LENGTH },

@@ -23,11 +23,11 @@ export function toFailure(thrown: unknown, label: string, now: number): Orchestr
   if (own !== undefined) return own;
   const error = (typeof thrown === 'object' && thrown !== null ? thrown : {}) as Thrown;
   const name = typeof error.name === 'string' ? error.name : '';
-  if (MALFORMED.has(name)) return malformed(label, undefined);
+  if (MALFORMED.has(name)) return malformedAnswer(label, undefined);
   if (MISTAKES.has(name)) return fail(`${label} can't be called: ${providerText(thrown)}`, {}, false);
   const status = statusOf(error);
   if (status === undefined) return withoutStatus(error, thrown, name, label);
-  if (status >= 200 && status < 300) return malformed(label, status);
+  if (status >= 200 && status < 300) return malformedAnswer(label, status);
   const retryAfterMs = waitOf(error, now);
   const details = { status, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) };
   // A provider repeats the key that it refuses, or a part of it.
@@ -73,7 +73,7 @@ function withoutStatus(error: Thrown, thrown: unknown, name: string, label: stri
   return fail(`${label} failed: ${providerText(thrown)}`, {}, again);
 }
 
-function malformed(label: string, status: number | undefined): OrchestratorError {
+function malformedAnswer(label: string, status: number | undefined): OrchestratorError {
   const details = { ...(status === undefined ? {} : { status }), reason: 'malformed' };
   return fail(`${label} answered with something that the provider can't read; check its base URL`, details, true);
 }

@@ -85,14 +85,14 @@ async function resume(engine: EngineState, claim: Claim): Promise<void> {
   if (blame > FIRST_DEATH_BLAME) return beginSuspect(engine, claim);
   engine.resume.count += 1;
   try {
-    await begin(engine, claim);
+    await beginRun(engine, claim);
   } finally {
     engine.resume.count -= 1;
   }
 }
 
 /** @returns the active run; undefined when the execution does not run here */
-async function begin(engine: EngineState, { worker, claimed, reached }: Claim): Promise<Run | undefined> {
+async function beginRun(engine: EngineState, { worker, claimed, reached }: Claim): Promise<Run | undefined> {
   const { execution, epoch, startedAt, begun, cancelRequested: cancelled, signals } = claimed;
   const { recoveries, handover, resumedAt } = claimed;
   const { id, version, ensemble } = execution;
@@ -163,7 +163,7 @@ async function beginSuspect(engine: EngineState, claim: Claim): Promise<void> {
     // Every execution that this process holds when it dies gets blame: first release the suspects that have to wait.
     await new Promise<void>(nextTurn);
     while (resuming.postponing.size > 0) await Promise.all(resuming.postponing);
-    run = await begin(engine, claim);
+    run = await beginRun(engine, claim);
   } finally {
     if (!run) place.leave();
   }

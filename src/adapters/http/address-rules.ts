@@ -98,7 +98,7 @@ const WRAPPED: readonly AddressRange[] = [
 ];
 
 // The last half of an ISATAP address contains the IPv4 address to which packets are forwarded, with any prefix.
-function tunnelled(address: Address): Address | undefined {
+function tunnelledAddress(address: Address): Address | undefined {
   const [, , , , scope, mark] = address;
   return isV6(address) && (scope === 0 || scope === 0x200) && mark === 0x5efe ? address.slice(6) : undefined;
 }
@@ -107,7 +107,7 @@ function tunnelled(address: Address): Address | undefined {
 // Teredo. This also excludes ::127.0.0.1 and unassigned addresses.
 function publicProblem(address: Address): string | undefined {
   const judged = unwrap(address);
-  const inner = tunnelled(judged);
+  const inner = tunnelledAddress(judged);
   if (inner && publicProblem(inner) !== undefined) return publicProblem(inner);
   if (isInRange(judged, AZURE_WIRE_SERVER)) return "the address is a cloud's own service";
   const range = specialRange(judged) ?? (isV6(judged) && !isInRange(judged, GLOBAL_UNICAST) ? 'unassigned' : undefined);
@@ -165,7 +165,7 @@ function parseEntry(text: string): Entry {
     const inner = unwrap(range.network);
     if (inner === range.network) return { kind: 'range', range };
     if (range.bits < 128) throw bad('is a range of IPv4 addresses written as IPv6');
-    return whole(inner, undefined);
+    return wholeNetwork(inner, undefined);
   }
   const wildcard = text.startsWith('*.');
   const rest = wildcard ? text.slice(2) : text.includes(':') && parseAddress(text) ? `[${text}]` : text;
@@ -179,9 +179,9 @@ function parseEntry(text: string): Entry {
   const literal = literalAddress(name);
   if (literal === undefined) return { kind: 'name', name, wildcard, port };
   if (wildcard) throw bad('puts a wildcard before an address');
-  return whole(unwrap(literal), port);
+  return wholeNetwork(unwrap(literal), port);
 }
 
-function whole(network: Address, port: number | undefined): Entry {
+function wholeNetwork(network: Address, port: number | undefined): Entry {
   return { kind: 'range', range: { network, bits: network.length * 16 }, port };
 }

@@ -45,14 +45,17 @@ export function admitRequest(request: HttpRequest, rules: AddressRules): Admitte
   const url = admitUrl(request.url);
   const method = request.method.toUpperCase();
   if (!TOKEN.test(method) || FORBIDDEN_METHODS.has(method)) {
-    throw refuse('method', `method ${JSON.stringify(method.slice(0, 32))} can't be sent; use one such as GET or POST`);
+    throw requestRefusal(
+      'method',
+      `method ${JSON.stringify(method.slice(0, 32))} can't be sent; use one such as GET or POST`,
+    );
   }
   const label = `${method} ${url.origin}${url.pathname}`;
   const port = portOf(url);
   const problem = rules.hostProblem(url.hostname, port);
   if (problem !== undefined) throw refuseAddress({ label, url, port }, problem);
   if (request.body !== undefined && (method === 'GET' || method === 'HEAD')) {
-    throw refuse(
+    throw requestRefusal(
       'body',
       `${label} was refused: a ${method} request can't carry a body; use query parameters or another method`,
     );
@@ -81,29 +84,32 @@ export function refuseAddress(
 ): OrchestratorError {
   const option = `\`http: fetchHttp({ allow: ['${url.hostname}:${port}'] })\``;
   const allowIt = `If it is meant to be reached, allow it with the option ${option}, or the same with nodeHttp`;
-  return refuse('address', `${label} was refused: ${problem}. ${remedy ?? allowIt}`);
+  return requestRefusal('address', `${label} was refused: ${problem}. ${remedy ?? allowIt}`);
 }
 
 function admitUrl(text: string): URL {
   if (text.length > MAX_URL_LENGTH)
-    throw refuse('url', `the url is longer than ${MAX_URL_LENGTH} characters; send data in the body`);
+    throw requestRefusal('url', `the url is longer than ${MAX_URL_LENGTH} characters; send data in the body`);
   for (let i = 0; i < text.length; i++) {
     const code = text.charCodeAt(i);
     // The URL parser would silently drop line breaks and tabs, and the request would go to another address than the written one.
     if (code < 0x20 || code === 0x7f) {
-      throw refuse(
+      throw requestRefusal(
         'url',
         `the url holds a control character at ${i}, such as a line break; remove it or encode it with urlEncode()`,
       );
     }
   }
-  if (!URL.canParse(text)) throw refuse('url', 'the url is not an absolute URL; write https://host/path');
+  if (!URL.canParse(text)) throw requestRefusal('url', 'the url is not an absolute URL; write https://host/path');
   const url = new URL(text);
   if (url.protocol !== 'http:' && url.protocol !== 'https:') {
-    throw refuse('url', `the url has the scheme ${url.protocol} only http: and https: are sent`);
+    throw requestRefusal('url', `the url has the scheme ${url.protocol} only http: and https: are sent`);
   }
   if (url.username !== '' || url.password !== '') {
-    throw refuse('url', `the url of ${url.host} holds a user name or password; send them in an Authorization header`);
+    throw requestRefusal(
+      'url',
+      `the url of ${url.host} holds a user name or password; send them in an Authorization header`,
+    );
   }
   return url;
 }
@@ -114,12 +120,12 @@ function admitHeaders(headers: Readonly<Record<string, string>>, label: string):
   for (const [name, value] of Object.entries(headers)) {
     const lower = name.toLowerCase();
     const problem = headerProblem(name, value) ?? (lower in out ? `header ${name} is given twice` : undefined);
-    if (problem !== undefined) throw refuse('header', `${label} was refused: ${problem}`);
+    if (problem !== undefined) throw requestRefusal('header', `${label} was refused: ${problem}`);
     out[lower] = value;
     length += name.length + value.length + 4;
   }
   if (length > MAX_HEADERS_LENGTH) {
-    throw refuse(
+    throw requestRefusal(
       'header',
       `${label} was refused: its headers are longer than ${MAX_HEADERS_LENGTH} characters together`,
     );
@@ -132,9 +138,9 @@ function admitHeaders(headers: Readonly<Record<string, string>>, label: string):
 function positive(value: number | undefined, fallback: number, name: string, label: string): number {
   if (value === undefined) return fallback;
   if (Number.isFinite(value) && value > 0) return value;
-  throw refuse('limit', `${label} was refused: ${name} is ${value}; expected a number above 0`);
+  throw requestRefusal('limit', `${label} was refused: ${name} is ${value}; expected a number above 0`);
 }
 
-function refuse(reason: string, message: string): OrchestratorError {
+function requestRefusal(reason: string, message: string): OrchestratorError {
   return new OrchestratorError('INVALID_REQUEST', message, { details: { reason } });
 }

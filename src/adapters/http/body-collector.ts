@@ -28,8 +28,8 @@ export function bodyCollector(request: AdmittedRequest, head: HttpHead, signal: 
       signal.throwIfAborted();
       size += piece.byteLength;
       pieces += 1;
-      if (size > request.maxResponseBytes) throw tooLarge(request);
-      if (pieces > MANY_PIECES && size < pieces * FEW_BYTES) throw fragmented(request);
+      if (size > request.maxResponseBytes) throw tooLargeAnswer(request);
+      if (pieces > MANY_PIECES && size < pieces * FEW_BYTES) throw fragmentedAnswer(request);
       // The buffer keeps the first piece without a copy, and a runtime may reuse the memory of a small piece.
       body.append(size === piece.byteLength ? new Uint8Array(piece) : piece);
       if (request.onChunk === undefined || piece.byteLength === 0) return;
@@ -51,14 +51,14 @@ export class CallbackFailure {
   }
 }
 
-function tooLarge(request: AdmittedRequest): OrchestratorError {
+function tooLargeAnswer(request: AdmittedRequest): OrchestratorError {
   const limit = request.maxResponseBytes;
   const message = `${request.label} answered with more than ${limit} bytes; ask for less, by pages for instance`;
   return new OrchestratorError('AGENT_FAILED', message, { details: { reason: 'too-large', limit } });
 }
 
 /** The peer sends many times more framing than content. Not retryable: each attempt would cost the same. */
-export function fragmented(request: AdmittedRequest): OrchestratorError {
+export function fragmentedAnswer(request: AdmittedRequest): OrchestratorError {
   const message = `${request.label} answered in too many pieces of fewer than ${FEW_BYTES} bytes; the peer must send larger ones`;
   return new OrchestratorError('AGENT_FAILED', message, { details: { reason: 'fragmented' } });
 }

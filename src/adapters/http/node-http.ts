@@ -9,7 +9,7 @@ import { aFunction, readOptions } from '../../engine/base/read-options.ts';
 import type { HttpClient, HttpRequest, HttpResponse } from '../../engine/host/http.port.ts';
 import { type AddressRules, addressRules } from './address-rules.ts';
 import { type AdmittedRequest, admitRequest, refuseAddress } from './admit-request.ts';
-import { bodyCollector, fragmented } from './body-collector.ts';
+import { bodyCollector, fragmentedAnswer } from './body-collector.ts';
 import {
   type ContentCoding,
   collectHeaders,
@@ -127,7 +127,7 @@ async function exchange(
     if (signal.aborted) throw signal.reason;
     signal.addEventListener('abort', destroy, { once: true });
     const answer = await new Promise<IncomingMessage>((resolve, reject) => {
-      sent = begin(request, agents, lookup).on('response', resolve).on('error', reject);
+      sent = beginRequest(request, agents, lookup).on('response', resolve).on('error', reject);
       sent.end(request.body);
     });
     const status = answer.statusCode ?? 0;
@@ -165,12 +165,12 @@ async function* piecesOf(request: AdmittedRequest, answer: IncomingMessage): Asy
   let size = 0;
   for await (const piece of answer as AsyncIterable<Uint8Array>) {
     size += piece.byteLength;
-    if (socket.bytesRead - before > 2 * size + FRAMING_BYTES) throw fragmented(request);
+    if (socket.bytesRead - before > 2 * size + FRAMING_BYTES) throw fragmentedAnswer(request);
     yield piece;
   }
 }
 
-function begin(request: AdmittedRequest, agents: Agents, lookup: LookupFunction): ClientRequest {
+function beginRequest(request: AdmittedRequest, agents: Agents, lookup: LookupFunction): ClientRequest {
   const secure = request.url.protocol === 'https:';
   const headers: Record<string, string | number> = {
     'accept-encoding': isDeno() ? 'gzip, deflate' : 'gzip, deflate, br',

@@ -126,10 +126,10 @@ function toPlatformMessage(message: MailMessage): PlatformMessage {
   const { from, to, cc, bcc, replyTo, subject, text, html, attachments } = message;
   const headers = mailHeaders(message);
   return {
-    ...{ from: shown(from), to: to.map(shown), subject },
-    ...(cc.length > 0 && { cc: cc.map(shown) }),
-    ...(bcc.length > 0 && { bcc: bcc.map(shown) }),
-    ...(replyTo && { replyTo: shown(replyTo) }),
+    ...{ from: toPlatformAddress(from), to: to.map(toPlatformAddress), subject },
+    ...(cc.length > 0 && { cc: cc.map(toPlatformAddress) }),
+    ...(bcc.length > 0 && { bcc: bcc.map(toPlatformAddress) }),
+    ...(replyTo && { replyTo: toPlatformAddress(replyTo) }),
     ...(text !== undefined && { text }),
     ...(html !== undefined && { html }),
     ...(Object.keys(headers).length > 0 && { headers }),
@@ -141,7 +141,7 @@ function toPlatformMessage(message: MailMessage): PlatformMessage {
   };
 }
 
-function shown({ address, name }: MailAddress): PlatformAddress {
+function toPlatformAddress({ address, name }: MailAddress): PlatformAddress {
   return name ? { email: address, name } : address;
 }
 

@@ -68,11 +68,11 @@ function toBody(message: MailMessage): object {
   const { to, cc, bcc, replyTo, attachments, headers } = message;
   const tags = toTags(message);
   return {
-    from: written(message.from),
-    to: to.map(written),
-    ...(cc.length > 0 && { cc: cc.map(written) }),
-    ...(bcc.length > 0 && { bcc: bcc.map(written) }),
-    ...(replyTo && { reply_to: written(replyTo) }),
+    from: toAddressText(message.from),
+    to: to.map(toAddressText),
+    ...(cc.length > 0 && { cc: cc.map(toAddressText) }),
+    ...(bcc.length > 0 && { bcc: bcc.map(toAddressText) }),
+    ...(replyTo && { reply_to: toAddressText(replyTo) }),
     ...{ subject: message.subject, text: message.text, html: message.html },
     ...(attachments.length > 0 && {
       attachments: attachments.map(({ filename, content, contentType }) => ({
@@ -85,7 +85,7 @@ function toBody(message: MailMessage): object {
 }
 
 /** A name is quoted: whatever it contains, it is read as a name. */
-function written({ address, name }: MailAddress): string {
+function toAddressText({ address, name }: MailAddress): string {
   return name ? `"${name.replace(/["\\]/g, '\\$&')}" <${address}>` : address;
 }
 

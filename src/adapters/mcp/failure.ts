@@ -73,7 +73,7 @@ export function needsNewConnection(
 
 function statusFailure(status: number, text: unknown, context: FailureContext): OrchestratorError {
   const { retryAfterMs } = context;
-  const body = typeof text === 'string' && text !== '' ? shown(text, context.secrets) : undefined;
+  const body = typeof text === 'string' && text !== '' ? maskToolText(text, context.secrets) : undefined;
   return new OrchestratorError('AGENT_FAILED', `tool server \`${context.server}\` answered ${status}${hint(status)}`, {
     details: {
       status,
@@ -92,7 +92,7 @@ function hint(status: number): string {
 
 function protocolFailure(code: number, message: string, context: FailureContext): OrchestratorError {
   // The text is the server's. Only about the output schema, it is the client package's.
-  const text = shown(message, context.secrets);
+  const text = maskToolText(message, context.secrets);
   return agentFailed(context, `refused the call: ${text} (${code})`, {
     reason: 'mcp-error',
     retryable: code === INTERNAL_ERROR,
@@ -128,6 +128,6 @@ function agentFailed(
   return new OrchestratorError('AGENT_FAILED', `tool server \`${server}\` ${what}`, options);
 }
 
-function shown(text: string, secrets: readonly string[]): string {
+function maskToolText(text: string, secrets: readonly string[]): string {
   return maskSent(text, secrets).slice(0, MAX_TEXT);
 }

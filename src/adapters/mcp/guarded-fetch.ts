@@ -54,7 +54,7 @@ export function guardedFetch(access: ToolServerAccess, open: OpenExchanges) {
       if (exchange && lastEventId !== null && ++exchange.resumptions > MAX_RESUMPTIONS) {
         throw exchange.failure ?? incompleteAnswer(access.name);
       }
-      const response = await authorized(access, scope, exchange, { ...init, headers });
+      const response = await toAuthorizedHeaders(access, scope, exchange, { ...init, headers });
       const isGone = lastEventId !== null && response.status >= 400 && !isRetryableStatus(response.status);
       if (isGone) scope.fail(exchange?.failure ?? incompleteAnswer(access.name));
       return watchMessages(response, (message) => noteRequest(message, scope, open), lastEventId);
@@ -78,7 +78,7 @@ function noteRequest(message: unknown, scope: CallScope, { asked }: OpenExchange
 
 type Sent = Omit<RequestInit, 'headers'> & { readonly headers: Headers };
 
-async function authorized(
+async function toAuthorizedHeaders(
   access: ToolServerAccess,
   scope: CallScope,
   exchange: Exchange | undefined,
@@ -155,7 +155,7 @@ function eventWatch(see: (message: unknown) => void, resumedAfter?: string): Tra
       if (resumedAfter !== undefined) controller.enqueue(new TextEncoder().encode(`id: ${resumedAfter}\ndata: \n\n`));
     },
     transform(bytes, controller) {
-      for (const { data } of read(bytes)) see(parsed(data));
+      for (const { data } of read(bytes)) see(parseMessage(data));
       controller.enqueue(bytes);
     },
   };
@@ -171,13 +171,13 @@ function jsonWatch(see: (message: unknown) => void): Transformer<Uint8Array, Uin
       controller.enqueue(bytes);
     },
     flush() {
-      const value = parsed(text);
+      const value = parseMessage(text);
       for (const message of Array.isArray(value) ? value : [value]) see(message);
     },
   };
 }
 
-function parsed(text: string): unknown {
+function parseMessage(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {

@@ -57,14 +57,14 @@ export function sharedConnection(
         return await scope.run(joined.connection);
       } finally {
         joined.waiting -= 1;
-        if (joined.waiting === 0) joined.scope.fail(closed(server));
+        if (joined.waiting === 0) joined.scope.fail(closedConnection(server));
       }
     },
     drop(connection) {
       if (ready === connection) ready = undefined;
     },
     async close() {
-      opening?.scope.fail(closed(server));
+      opening?.scope.fail(closedConnection(server));
       const connection = ready;
       ready = undefined;
       await connection?.close();
@@ -72,7 +72,7 @@ export function sharedConnection(
   };
 }
 
-function closed(server: string): OrchestratorError {
+function closedConnection(server: string): OrchestratorError {
   const message = `the connection to tool server \`${server}\` was closed before it was made`;
   return new OrchestratorError('AGENT_FAILED', message, { details: { reason: 'connection-closed' }, retryable: true });
 }

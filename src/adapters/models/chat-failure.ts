@@ -25,7 +25,7 @@ export function statusFailure(call: ChatCall, response: HttpResponse, now: numbe
   const text = new TextDecoder().decode(response.body);
   const said = errorText(parseJson(text)) ?? (/^\s*[<{]/.test(text) ? '' : text.trim());
   const limit = said.includes('max_completion_tokens') ? "; set `maxTokensField: 'max_completion_tokens'`" : '';
-  const message = `${call.label} answered ${status}${said && `: ${shown(said, call)}`}${hint(status)}${limit}`;
+  const message = `${call.label} answered ${status}${said && `: ${maskModelText(said, call)}`}${hint(status)}${limit}`;
   return new OrchestratorError('AGENT_FAILED', message, {
     details: { status, ...(retryAfterMs !== undefined && { retryAfterMs }) },
     retryable: isRetryable(status),
@@ -46,7 +46,7 @@ export function errorInside(call: ChatCall, json: Json): OrchestratorError | und
   const said = errorText(json) ?? '';
   return new OrchestratorError(
     'AGENT_FAILED',
-    `${call.label} answered with an error${said && `: ${shown(said, call)}`}`,
+    `${call.label} answered with an error${said && `: ${maskModelText(said, call)}`}`,
     {
       details: { reason: 'error-answer', ...(status !== undefined && { status }) },
       retryable: status === undefined || isRetryable(status),
@@ -72,7 +72,7 @@ function errorText(json: Json | undefined): string | undefined {
   return [error.message, json.error, error.detail].find((text) => typeof text === 'string');
 }
 
-function shown(text: string, { secrets }: ChatCall): string {
+function maskModelText(text: string, { secrets }: ChatCall): string {
   const masked = maskSent(text, secrets);
   return masked.length > MAX_TEXT ? `${masked.slice(0, MAX_TEXT)}...` : masked;
 }

@@ -86,7 +86,7 @@ export function startSpan({ tracer }: SpanParts, start: TracedStart): TraceConte
 export function runSpan(parts: SpanParts, run: TracedRun): RunSpan | undefined {
   const { tracer, capture } = parts;
   const { ensemble, previous, input } = run;
-  const attributes = { ...runAttributes(run), ...captured(INPUT, input, capture) };
+  const attributes = { ...runAttributes(run), ...capturedValue(INPUT, input, capture) };
   const links = previous ? [{ context: toSpanContext(previous) }] : [];
   const anchor = anchorOf(parts, run, links);
   const span = tracer.startSpan(`invoke_workflow ${ensemble}`, { attributes, links }, anchor);
@@ -112,7 +112,7 @@ export function runSpan(parts: SpanParts, run: TracedRun): RunSpan | undefined {
       return new OpenAttempt(parts, tracer.startSpan(`agent ${attempt.agent}`, options, anchor), onModel);
     },
     end({ status, output, error }: EndOfRun) {
-      span.setAttributes({ [STATUS]: status, ...(status !== 'left' && captured(OUTPUT, output, capture)) });
+      span.setAttributes({ [STATUS]: status, ...(status !== 'left' && capturedValue(OUTPUT, output, capture)) });
       if (error) fail(span, error.code, error.message);
       span.end();
     },
@@ -171,7 +171,7 @@ class OpenAttempt implements AttemptSpan {
     const { capture } = this.#parts;
     if (!end) span.setAttribute(STATUS, 'stopped');
     else if (end.error) fail(span, end.error.code, end.error.message);
-    else if (capture) span.setAttributes(captured(OUTPUT, end.output, capture));
+    else if (capture) span.setAttributes(capturedValue(OUTPUT, end.output, capture));
     span.end();
   }
 }
@@ -263,7 +263,7 @@ class HeldSpans implements SpanHolder {
   }
 }
 
-function captured(name: string, value: Json, capture: SpanParts['capture']): Attributes {
+function capturedValue(name: string, value: Json, capture: SpanParts['capture']): Attributes {
   const text = capture?.(value);
   return text === undefined ? {} : { [name]: text };
 }

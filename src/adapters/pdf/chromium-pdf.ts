@@ -8,7 +8,7 @@ import { flag, readOptions, someText, wholeNumber } from '../../engine/base/read
 import { withTimeout } from '../../engine/base/time/with-timeout.ts';
 import type { PdfDocument, PdfRenderer, PdfRequest } from '../../engine/operation/pdf.port.ts';
 import { findChromium } from './find-chromium.ts';
-import { toDocument, tooLong, toPrintOptions } from './print-options.ts';
+import { toDocument, renderingTimeout, toPrintOptions } from './print-options.ts';
 
 export interface ChromiumPdfOptions {
   /** The program. Default: a Chromium, Chrome or Edge in the usual places. */
@@ -85,7 +85,7 @@ function withinTime(request: PdfRequest, run: (isOver: Promise<void>) => Promise
       stop = over;
     });
     const onAbort = () => end(() => reject(signal.reason));
-    const timer = setTimeout(() => end(() => reject(tooLong(LABEL, timeoutMs))), timeoutMs);
+    const timer = setTimeout(() => end(() => reject(renderingTimeout(LABEL, timeoutMs))), timeoutMs);
     const end = (settle: () => void) => {
       clearTimeout(timer);
       signal.removeEventListener('abort', onAbort);
@@ -216,7 +216,7 @@ const setTimer = (ms: number, callback: () => void) => {
 };
 
 /** @returns whether it was closed in time, or failed to */
-async function closed(closing: Promise<unknown> | undefined): Promise<boolean> {
+async function isClosedInTime(closing: Promise<unknown> | undefined): Promise<boolean> {
   const ended = Promise.resolve(closing).then(
     () => true,
     () => true,
@@ -226,12 +226,12 @@ async function closed(closing: Promise<unknown> | undefined): Promise<boolean> {
 
 // A page that is busy may not close. Then the whole browser is closed, and the next document starts another one.
 async function closeContext(chromium: Chromium, context: BrowserContext): Promise<void> {
-  if (!(await closed(context.close()))) void closeBrowser(chromium);
+  if (!(await isClosedInTime(context.close()))) void closeBrowser(chromium);
 }
 
 /** A browser that does not end by itself is ended by force, which Playwright does after half a minute. Nobody waits for that. */
 async function closeBrowser(chromium: Chromium): Promise<void> {
   const { browser } = chromium;
   delete chromium.browser;
-  await closed(browser?.then((opened) => opened.close()));
+  await isClosedInTime(browser?.then((opened) => opened.close()));
 }

@@ -1,7 +1,7 @@
 /** The PDF renderer of Cloudflare's Browser Rendering, over its HTTP API. */
 
 import { OrchestratorError } from '../../engine/base/errors.ts';
-import { like, optional, readOptions, required } from '../../engine/base/read-options.ts';
+import { like, optional, readOptions, requiredOption } from '../../engine/base/read-options.ts';
 import { isRetryableStatus, retryAfterOf } from '../../engine/host/retry-after.ts';
 import type { HttpResponse } from '../../engine/host/http.port.ts';
 import type { PdfRenderer, PdfRequest } from '../../engine/operation/pdf.port.ts';
@@ -32,8 +32,8 @@ export function cloudflarePdf(options: CloudflarePdfOptions): PdfRenderer {
     apiToken,
     url = DEFAULT_URL,
   } = readOptions('cloudflarePdf', options, {
-    accountId: required('the id of an account', like(/^[A-Za-z0-9_-]{1,100}$/)),
-    apiToken: required('a token of the API', like(/^[\x21-\x7e]{1,1000}$/)),
+    accountId: requiredOption('the id of an account', like(/^[A-Za-z0-9_-]{1,100}$/)),
+    apiToken: requiredOption('a token of the API', like(/^[\x21-\x7e]{1,1000}$/)),
     url: optional('an http(s) address without a query', like(/^https?:\/\/[^/?#@\s]+(?:\/[^?#\s]*)?$/)),
   });
   const target = `${url.replace(/\/+$/, '')}/accounts/${accountId}/browser-rendering/pdf`;

@@ -32,15 +32,15 @@ export function createPdfThreads(given: {
   return {
     async render(job, { timeoutMs, signal }) {
       const end = await pool.run(job, { timeoutMs, countsWait: true, signal, onMessage: () => true });
-      if (end.kind === 'time') throw tooLong(timeoutMs);
+      if (end.kind === 'time') throw tooLongRendering(timeoutMs);
       if (end.kind === 'ended') throw endOf(end.error, memoryBytes);
       const { message } = end;
       if ('content' in message) return message;
       throw 'refused' in message
-        ? refused(message.refused)
-        : failed(`failed: ${'failed' in message && message.failed}`);
+        ? invalidHtml(message.refused)
+        : rendererFailure(`failed: ${'failed' in message && message.failed}`);
     },
-    close: () => pool.close(failed('was closed')),
+    close: () => pool.close(rendererFailure('was closed')),
   };
 }
 
@@ -54,18 +54,18 @@ function noThread(cause: unknown, missing: string | undefined): OrchestratorErro
 function endOf(error: unknown, memoryBytes: number): OrchestratorError {
   const isFull = (error as { readonly code?: unknown } | undefined)?.code === 'ERR_WORKER_OUT_OF_MEMORY';
   const limit = `it needs more than ${memoryBytes} bytes of memory; split it, or raise \`memoryBytes\` of embeddedPdf`;
-  return isFull ? refused(limit) : failed(`ended: ${messageOf(error)}`);
+  return isFull ? invalidHtml(limit) : rendererFailure(`ended: ${messageOf(error)}`);
 }
 
-function refused(why: string): OrchestratorError {
+function invalidHtml(why: string): OrchestratorError {
   return new OrchestratorError('INVALID_INPUT', `this HTML can't be rendered: ${why}`);
 }
 
-function failed(how: string): OrchestratorError {
+function rendererFailure(how: string): OrchestratorError {
   return new OrchestratorError('AGENT_FAILED', `embeddedPdf: the renderer ${how}`, { retryable: true });
 }
 
-function tooLong(timeoutMs: number): OrchestratorError {
+function tooLongRendering(timeoutMs: number): OrchestratorError {
   const message = `embeddedPdf: the document was not rendered within ${timeoutMs} ms; split it, or raise \`timeout\``;
   return new OrchestratorError('TIMEOUT', message, { details: { timeoutMs }, retryable: true });
 }

@@ -35,7 +35,7 @@ export function toDocument(content: Uint8Array, maxPages: number, label: string)
 }
 
 /** The failure after the time of a call. */
-export function tooLong(label: string, timeoutMs: number): OrchestratorError {
+export function renderingTimeout(label: string, timeoutMs: number): OrchestratorError {
   const message = `${label}: the document was not rendered within ${timeoutMs} ms; split it, or raise \`timeout\``;
   return new OrchestratorError('TIMEOUT', message, { details: { timeoutMs }, retryable: true });
 }

@@ -76,7 +76,7 @@ export function sandbox(options: SandboxOptions = {}): Sandbox {
   const run = threads === 0 ? runHere(options.wasm as WebAssembly.Module | undefined) : createThreads(threads);
   return Object.freeze({
     script(source: string, name = 'script') {
-      if (typeof source !== 'string') throw refuse('a script is made from text');
+      if (typeof source !== 'string') throw invalidSandboxOption('a script is made from text');
       return async (context: SandboxContext) => {
         context.signal.throwIfAborted();
         const job: Job = { name, source, context: toText(context, env), limits };
@@ -183,6 +183,6 @@ function settingsOf(options: SandboxOptions): { env: readonly string[]; limits: 
   };
 }
 
-function refuse(message: string): OrchestratorError {
+function invalidSandboxOption(message: string): OrchestratorError {
   return new OrchestratorError('INVALID_REQUEST', `sandbox: ${message}`);
 }

@@ -50,8 +50,8 @@ export function liquidTemplates(options: LiquidTemplatesOptions = {}): TemplateE
     templates: {},
     ...{ parseLimit: MAX_TEMPLATE, renderLimit: renderMs, memoryLimit: memory },
   };
-  const html = timed(new Liquid({ ...settings, outputEscape: 'escape' }));
-  const plain = timed(new Liquid(settings));
+  const html = limitFilterTime(new Liquid({ ...settings, outputEscape: 'escape' }));
+  const plain = limitFilterTime(new Liquid(settings));
   return {
     compile(text, { escapes }) {
       const tags = text.match(/\{[{%]/g)?.length ?? 0;
@@ -66,7 +66,7 @@ export function liquidTemplates(options: LiquidTemplatesOptions = {}): TemplateE
 type Handler = Extract<FilterImplOptions, (...args: never[]) => unknown>;
 
 /** Looks at the clock within filters that evaluate something for each item: the package looks only between tags. */
-function timed(liquid: Liquid): Liquid {
+function limitFilterTime(liquid: Liquid): Liquid {
   for (const [name, filter] of Object.entries(liquid.filters)) {
     const { handler, raw = false } = typeof filter === 'function' ? { handler: filter } : filter;
     if (isGenerator(handler)) liquid.registerFilter(name, { raw, handler: withClock(handler) });

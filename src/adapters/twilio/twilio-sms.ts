@@ -9,7 +9,7 @@ import {
   type OptionChecks,
   optional,
   readOptions,
-  required,
+  requiredOption,
 } from '../../engine/base/read-options.ts';
 import { isRetryableStatus, retryAfterOf } from '../../engine/host/retry-after.ts';
 import type { HttpResponse } from '../../engine/host/http.port.ts';
@@ -83,8 +83,11 @@ export function twilioSms(options: TwilioOptions): SmsSender {
 }
 
 const CHECKS: OptionChecks<TwilioOptions> = {
-  accountSid: required("the SID of a Twilio account: 'AC' and 32 hexadecimal digits", like(/^AC[0-9a-fA-F]{32}$/)),
-  authToken: required("the account's auth token, a text without spaces", like(/^[\x21-\x7e]+$/)),
+  accountSid: requiredOption(
+    "the SID of a Twilio account: 'AC' and 32 hexadecimal digits",
+    like(/^AC[0-9a-fA-F]{32}$/),
+  ),
+  authToken: requiredOption("the account's auth token, a text without spaces", like(/^[\x21-\x7e]+$/)),
   from: optional('a phone number, a sender name, or the SID of a messaging service; leave it out for none', like(/\S/)),
   url: httpAddress,
 };
@@ -112,7 +115,7 @@ function readAnswer(response: HttpResponse, mask: (text: string) => string): str
   if (status < 200 || status > 299) throw refusal(response, answer, mask);
   const { sid, status: state, error_code: code, error_message: why } = answer ?? {};
   if (state === 'failed' || state === 'undelivered') {
-    const message = `Twilio could not send the message${describe({ code, message: why }, mask)}`;
+    const message = `Twilio could not send the message${describeTwilioError({ code, message: why }, mask)}`;
     throw new OrchestratorError('AGENT_FAILED', message, { details: { status, ...codeOf(code) } });
   }
   if (typeof sid === 'string' && /^[A-Za-z0-9]{1,64}$/.test(sid) && mask(sid) === sid) return sid;
@@ -135,7 +138,7 @@ function refusal(
   answer: JsonObject | undefined,
   mask: (text: string) => string,
 ): OrchestratorError {
-  const about = describe(answer ?? {}, mask);
+  const about = describeTwilioError(answer ?? {}, mask);
   const details = {
     status,
     ...codeOf(answer?.code),
@@ -153,7 +156,7 @@ function codeOf(code: unknown): { readonly code?: number } {
 }
 
 /** Twilio's own words and code. */
-function describe(
+function describeTwilioError(
   { code, message }: { readonly code?: unknown; readonly message?: unknown },
   mask: (text: string) => string,
 ) {

@@ -58,7 +58,7 @@ export async function listDeliveries(options: DeliveryListOptions, output: Outpu
   const now = Date.now();
   const rows = deliveries.map(({ id, event, type, ensemble, status, createdAt, attempts }) => [
     ...[id, event, type, ensemble, status, formatDistance(createdAt, now)],
-    ...[String(attempts.at(-1)?.attempt ?? 0), describe(attempts.at(-1))],
+    ...[String(attempts.at(-1)?.attempt ?? 0), describeAttempt(attempts.at(-1))],
   ]);
   output.print(formatTable(COLUMNS, rows, terminalWidth(host.process)));
   if (nextCursor !== undefined) output.say(`there are more; show them with --limit ${wanted * 5}\n`);
@@ -85,7 +85,7 @@ export async function showDelivery(
     ...(nextAttemptAt === undefined ? [] : [`next       ${formatInstant(nextAttemptAt)}`]),
     ...attempts.map(
       (attempt) =>
-        `attempt ${attempt.attempt}  ${formatInstant(attempt.at)}  ${formatDuration(attempt.duration)}  ${describe(attempt)}`,
+        `attempt ${attempt.attempt}  ${formatInstant(attempt.at)}  ${formatDuration(attempt.duration)}  ${describeAttempt(attempt)}`,
     ),
     `body       ${cutText(oneLine(body), 2000)}`,
   ];
@@ -93,7 +93,7 @@ export async function showDelivery(
   return 0;
 }
 
-function describe(attempt: Delivery['attempts'][0] | undefined): string {
+function describeAttempt(attempt: Delivery['attempts'][0] | undefined): string {
   if (!attempt) return '';
   const { status, error, excerpt } = attempt;
   const parts = [status === undefined ? undefined : String(status), error, excerpt].filter(

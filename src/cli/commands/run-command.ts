@@ -87,7 +87,7 @@ export async function run(target: string, options: RunOptions, output: Output, h
   await found.store?.close();
   if (options.json) output.print(`${printJson(record)}\n`);
   if (waiting.length > 0) explainWaits(record, waiting, output);
-  else if (!options.json) report(record, output);
+  else if (!options.json) printRecord(record, output);
   for (const signal of answers.unused()) output.say(`no \`wait\` took the signal ${signal} of --signal\n`);
   if (interrupt.exitCode !== undefined && record.status === 'cancelled') return interrupt.exitCode;
   return record.status === 'completed' ? 0 : 1;
@@ -191,7 +191,7 @@ function explainWaits(
   say(`  \`ensemble execution signal ID ${first} --payload '{"key": "value"}'\` answers.\n`);
 }
 
-function report(record: Execution<unknown>, { colors, print, say }: Output): void {
+function printRecord(record: Execution<unknown>, { colors, print, say }: Output): void {
   const { status, error, ensemble, metrics, duration = 0 } = record;
   const facts = `${formatDuration(duration)}, ${count(metrics.agents, 'agent')}`;
   if (status === 'completed') say(`${colors.green('✓')} ${ensemble} completed in ${facts}\n`);

@@ -87,7 +87,12 @@ export async function serve(
     server = await startHttpServer({ host: options.host, port, listener, log: (line) => write(stamp(line)) });
     const token = preset && (await acceptPreset(orchestrator, preset));
     output.print(
-      await describe(orchestrator, server, { store, token, dashboard, servesSchedules: found.schedules ?? true }),
+      await describeService(orchestrator, server, {
+        store,
+        token,
+        dashboard,
+        servesSchedules: found.schedules ?? true,
+      }),
     );
     if (reloads) {
       const reload = () => reloadProject(live, () => open(reloads.next()), output);
@@ -223,7 +228,7 @@ interface Shown {
 }
 
 /** The text that is printed at the start: the address, the store, and how to call the service. */
-async function describe(
+async function describeService(
   orchestrator: start.Orchestrator,
   { url }: HttpServer,
   { store, token, dashboard, servesSchedules }: Shown,

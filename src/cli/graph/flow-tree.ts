@@ -87,7 +87,7 @@ export function createFlowTree(definition: Pick<EnsembleDefinition, 'flow' | 'ag
       at.reached = true;
       at.begun ||= begins;
       if (!at.parent?.inLoop && !at.inLoop && at.parent?.verb !== 'parallel') closeBefore(at, now);
-      choose(at);
+      chooseList(at);
     }
   };
   /** The steps before a step have ended when it begins. */
@@ -223,7 +223,7 @@ function membersOf(step: StepDefinition, agents: EnsembleDefinition['agents']): 
 }
 
 /** Sets `chosen` of an `if` or `switch` that is not in a loop. */
-function choose({ parent, place, inLoop }: TreeNode): void {
+function chooseList({ parent, place, inLoop }: TreeNode): void {
   if (!parent || inLoop || (parent.verb !== 'if' && parent.verb !== 'switch')) return;
   const list = place.slice(parent.place.length + 1, place.lastIndexOf('['));
   parent.chosen = list.startsWith('cases.') ? list.slice('cases.'.length) : list;

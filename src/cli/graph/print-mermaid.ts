@@ -98,7 +98,7 @@ const LETTER = /[\p{L}\p{N}]/u;
 export function mermaidText(text: string, columns: number): string {
   // Mermaid accepts no empty label.
   const chars = [...(cutText(oneLine(text).trim(), columns) || '""')];
-  return chars.map((char, i) => (isPlain(char, i, chars) ? char : numbered(char))).join('');
+  return chars.map((char, i) => (isPlain(char, i, chars) ? char : toCharacterEntity(char))).join('');
 }
 
 function isPlain(char: string, i: number, chars: readonly string[]): boolean {
@@ -117,7 +117,7 @@ function isLetter(char: string | undefined): boolean {
   return char !== undefined && LETTER.test(char);
 }
 
-function numbered(char: string): string {
+function toCharacterEntity(char: string): string {
   const code = char.codePointAt(0) as number;
   // Half of a surrogate pair is not a character.
   return `#${code >= 0xd800 && code <= 0xdfff ? 0xfffd : code};`;

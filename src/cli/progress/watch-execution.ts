@@ -46,7 +46,7 @@ export async function watchExecution(
   } finally {
     shown.end(end !== undefined);
   }
-  return end ? report(end, output) : 1;
+  return end ? printEnd(end, output) : 1;
 }
 
 type Definition = Awaited<ReturnType<Service['executions']['definition']>>;
@@ -74,7 +74,7 @@ function show({ stream, colors, live }: Output, found: Definition | undefined) {
 }
 
 // Uses only the event: a server that is stopping accepts no further requests.
-function report(end: OrchestratorEvent, { print, say, colors }: Pick<Output, 'print' | 'say' | 'colors'>): number {
+function printEnd(end: OrchestratorEvent, { print, say, colors }: Pick<Output, 'print' | 'say' | 'colors'>): number {
   const took = 'duration' in end.data ? ` ${formatDuration(end.data.duration)}` : '';
   switch (end.event) {
     case 'execution.completed':

@@ -26,13 +26,13 @@ function describeKey(value: Schema, places: readonly string[], path: string): Sc
   const inside = describeInside(value, places, path);
   const find = (texts: typeof KEY_DESCRIPTIONS) => places.map((place) => texts[place]?.[path]).find(Boolean);
   const current = find(OLD_SPELLINGS);
-  if (current) return { ...inside, ...described(`Means the same as \`${current}\`.`), doNotSuggest: true };
+  if (current) return { ...inside, ...withDescription(`Means the same as \`${current}\`.`), doNotSuggest: true };
   const text = find(KEY_DESCRIPTIONS);
-  return text ? { ...inside, ...described(text) } : inside;
+  return text ? { ...inside, ...withDescription(text) } : inside;
 }
 
 /** A text with marks is there twice: some editors read only the plain one, and others show its marks only when it says that it has them. */
-export function described(text: string): Schema {
+export function withDescription(text: string): Schema {
   return { description: text, ...(/[`*_]/.test(text) && { markdownDescription: text }) };
 }
 

@@ -3,7 +3,7 @@
 import type * as z from 'zod/mini';
 import type { AnyOperation } from '../../engine/operation/operation.port.ts';
 import { jsonSchemaOf } from '../../engine/operation/standard-schema.port.ts';
-import { described, describeKeys } from './describe-keys.ts';
+import { withDescription, describeKeys } from './describe-keys.ts';
 import {
   anyOf,
   chosenBy,
@@ -102,7 +102,10 @@ function toConfigSchema(name: string, config: NonNullable<AnyOperation['config']
   const json = own ? simplify(own) : jsonSchemaOfZod(config as unknown as z.core.$ZodType);
   const isWhole = json && !JSON.stringify(json).includes('"$ref"');
   if (!isWhole)
-    return { type: 'object', ...described(`The config of the operation \`${name}\`, which its own schema checks.`) };
+    return {
+      type: 'object',
+      ...withDescription(`The config of the operation \`${name}\`, which its own schema checks.`),
+    };
   return json;
 }
 
@@ -120,7 +123,7 @@ function orExpression(schema: Schema): Schema {
   const options = (rest.anyOf as readonly Schema[] | undefined) ?? [rest];
   if (options.some(needsNoExpression)) return schema;
   return {
-    ...(typeof description === 'string' && described(description)),
+    ...(typeof description === 'string' && withDescription(description)),
     ...anyOf(...options.map(withExpressions), HOLDS_EXPRESSION),
   };
 }

@@ -10,7 +10,7 @@ import {
 } from '../../engine/definition/forms/flow-forms.ts';
 import { MAX_FOREACH_ITEMS } from '../../engine/ensemble/ensemble.ts';
 import { NAME_PATTERN } from '../../engine/ensemble/name.ts';
-import { described, describeKeys } from './describe-keys.ts';
+import { withDescription, describeKeys } from './describe-keys.ts';
 import {
   addRules,
   anyOf,
@@ -99,7 +99,7 @@ function withoutVerb(forms: Readonly<Record<string, ObjectSchema>>): Schema {
   const offered = Object.fromEntries(
     verbs.map((verb) => [
       verb,
-      { ...forms[verb]?.properties[verb], ...described(KEY_DESCRIPTIONS.verbs?.[verb] ?? '') },
+      { ...forms[verb]?.properties[verb], ...withDescription(KEY_DESCRIPTIONS.verbs?.[verb] ?? '') },
     ]),
   );
   const known = Object.values(forms).flatMap(({ properties }) => Object.keys(properties));

@@ -61,8 +61,9 @@ export async function startHttpServer({ host, port, listener, log, limits = {} }
       queues.delete(socket);
       if (!socket.destroyed) idle.add(socket);
     });
-    if (stopping) refuse(response, 503, 'OVERLOADED', 'the service is stopping; try again');
-    else if (hasTwoHosts(request)) refuse(response, 400, 'INVALID_REQUEST', 'the header `Host` must occur only once');
+    if (stopping) answerRefusal(response, 503, 'OVERLOADED', 'the service is stopping; try again');
+    else if (hasTwoHosts(request))
+      answerRefusal(response, 400, 'INVALID_REQUEST', 'the header `Host` must occur only once');
     else listener(request, response);
   };
   // One after the other: Node would run all pipelined requests at once, and buffer their responses until the first one is read.
@@ -141,7 +142,7 @@ function hasTwoHosts({ rawHeaders }: IncomingMessage): boolean {
   return hosts > 1;
 }
 
-function refuse(response: ServerResponse, status: number, code: ErrorCode, message: string): void {
+function answerRefusal(response: ServerResponse, status: number, code: ErrorCode, message: string): void {
   response.writeHead(status, {
     'content-type': 'application/json',
     'cache-control': 'no-store',

@@ -50,7 +50,7 @@ export function createClient(token: string | undefined, refused: (problem: ApiPr
     if (token !== undefined) headers.set('authorization', `Bearer ${token}`);
     // No page of another site can send this header.
     headers.set('x-requested-with', 'dashboard');
-    const response = await answered(fetch(`api/v1${path}`, { ...init, method, headers, cache: 'no-store' }));
+    const response = await answerOrProblem(fetch(`api/v1${path}`, { ...init, method, headers, cache: 'no-store' }));
     paceMs = paceOf(response.headers);
     if (response.ok) return response;
     const problem = await problemOf(response);
@@ -78,7 +78,7 @@ export function createClient(token: string | undefined, refused: (problem: ApiPr
   };
 }
 
-async function answered(response: Promise<Response>): Promise<Response> {
+async function answerOrProblem(response: Promise<Response>): Promise<Response> {
   try {
     return await response;
   } catch (thrown) {

@@ -31,7 +31,7 @@ const FOLD_WIDTH = 0.06;
 const FOLDS_WIDTH = 0.5;
 
 export function toTimeScale(steps: readonly ExecutionStep[], from: number, to: number): TimeScale {
-  const work = merged(
+  const work = mergeSpans(
     steps.flatMap(({ kind, startedAt, duration }) => (WORK.has(kind) ? [[startedAt, startedAt + duration]] : [])),
   );
   const worked = work.reduce((sum, [begin, end]) => sum + end - begin, 0);
@@ -53,7 +53,7 @@ export function toTimeScale(steps: readonly ExecutionStep[], from: number, to: n
   return scaleOf(pieces);
 }
 
-function merged(spans: readonly Span[]): readonly Span[] {
+function mergeSpans(spans: readonly Span[]): readonly Span[] {
   const result: [number, number][] = [];
   for (const [begin, end] of [...spans].sort((a, b) => a[0] - b[0])) {
     const last = result.at(-1);

@@ -53,7 +53,7 @@ export function useExecution(id: string): ShownExecution {
       known.current = read;
       setPages(read);
     };
-    const refresh = throttled(signal, async () => {
+    const refresh = throttleWhileShown(signal, async () => {
       try {
         const running = mayBeAtWork ? client.call('GET /executions/:id/running', { id }, signal) : undefined;
         running?.catch(() => {});
@@ -66,7 +66,7 @@ export function useExecution(id: string): ShownExecution {
     });
     refresh();
     if (isKnown && !hasEnded) {
-      const onEvent = throttled(signal, async () => {
+      const onEvent = throttleWhileShown(signal, async () => {
         refresh();
         reloadRecord.current();
       });
@@ -101,7 +101,7 @@ function withRunning(
 }
 
 /** Calls `work` at once, and then at most once in a while, never twice at the same time and never while the tab is hidden. */
-function throttled(signal: AbortSignal, work: () => Promise<void>): () => void {
+function throttleWhileShown(signal: AbortSignal, work: () => Promise<void>): () => void {
   let isBusy = false;
   let isDue = false;
   const run = async () => {

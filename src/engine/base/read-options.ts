@@ -2,7 +2,7 @@
 
 import { DURATION_RULE, type Duration, isDuration, toMs } from './time/duration.ts';
 import { suggestName } from './suggest-name.ts';
-import { describe } from './wording.ts';
+import { describeValue } from './wording.ts';
 
 /** Words of other libraries, and the word for the same option here. */
 const WORDS: Readonly<Record<string, string>> = {
@@ -48,7 +48,7 @@ export function optional<T>(rule: string, isRight: (value: T) => boolean): Optio
 }
 
 /** An option that must be there. */
-export function required<T>(rule: string, isRight: (value: T) => boolean): OptionCheck {
+export function requiredOption<T>(rule: string, isRight: (value: T) => boolean): OptionCheck {
   return (value) => (value !== undefined && isRight(value as T) ? undefined : `must be ${rule}`);
 }
 
@@ -60,12 +60,13 @@ export const flag: OptionCheck = withValue(optional('true or false', (value) => 
 export const aFunction: OptionCheck = optional('a function', (value) => typeof value === 'function');
 
 export function wholeNumber(min: number, max = Number.MAX_SAFE_INTEGER): OptionCheck {
-  const rule = max === Number.MAX_SAFE_INTEGER ? `of at least ${min}` : `from ${grouped(min)} to ${grouped(max)}`;
+  const rule =
+    max === Number.MAX_SAFE_INTEGER ? `of at least ${min}` : `from ${groupDigits(min)} to ${groupDigits(max)}`;
   const isRight = (value: number) => Number.isSafeInteger(value) && value >= min && value <= max;
   return withValue(optional(`a whole number ${rule}`, isRight));
 }
 
-function grouped(number: number): string {
+function groupDigits(number: number): string {
   return String(number).replace(/\B(?=(\d{3})+$)/g, ',');
 }
 
@@ -76,11 +77,11 @@ export function oneOf(...values: readonly string[]): OptionCheck {
 
 /** A duration above 0. With a maximum, it is a whole number of milliseconds. */
 export function duration(minMs = 0, maxMs?: number): OptionCheck {
-  const rule = maxMs === undefined ? 'above 0' : `from ${grouped(minMs)} to ${grouped(maxMs)} ms`;
+  const rule = maxMs === undefined ? 'above 0' : `from ${groupDigits(minMs)} to ${groupDigits(maxMs)} ms`;
   const isWithin = (ms: number) => ms >= minMs && (maxMs === undefined || (Number.isSafeInteger(ms) && ms <= maxMs));
   return (value) => {
     if (value === undefined || (isDuration(value) && isWithin(toMs(value as Duration)))) return undefined;
-    return `${DURATION_RULE}, ${rule}, not ${describe(value)}`;
+    return `${DURATION_RULE}, ${rule}, not ${describeValue(value)}`;
   };
 }
 
@@ -127,6 +128,6 @@ export function hasMethods(value: unknown, methods: readonly string[]): boolean 
 function withValue(check: OptionCheck): OptionCheck {
   return (value) => {
     const problem = check(value);
-    return problem === undefined ? undefined : `${problem}, not ${describe(value)}`;
+    return problem === undefined ? undefined : `${problem}, not ${describeValue(value)}`;
   };
 }

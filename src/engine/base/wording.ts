@@ -4,7 +4,7 @@ const MAX_SHOWN = 40;
 const MAX_NAME = 80;
 
 /** How a message shows a value: text and numbers cut to 40 characters, other values by their kind. */
-export function describe(value: unknown): string {
+export function describeValue(value: unknown): string {
   if (value === null) return 'null';
   if (Array.isArray(value)) return value.length === 0 ? 'an empty list' : 'a list';
   if (typeof value === 'object') return 'a map of keys';

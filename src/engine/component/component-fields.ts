@@ -40,33 +40,33 @@ const METADATA = once(() =>
   }),
 );
 
-export function refuse(message: string): never {
+export function refuseComponent(message: string): never {
   throw new OrchestratorError('INVALID_REQUEST', message);
 }
 
 /** @throws INVALID_REQUEST */
 export function readName(name: unknown): string {
   const problem = componentNameProblem(name);
-  return problem === undefined ? (name as string) : refuse(`the name of a component ${problem}`);
+  return problem === undefined ? (name as string) : refuseComponent(`the name of a component ${problem}`);
 }
 
 /** @throws INVALID_REQUEST */
 export function readVersion(version: unknown): string {
   const problem = versionProblem(version);
-  return problem === undefined ? (version as string) : refuse(`\`version\` ${problem}`);
+  return problem === undefined ? (version as string) : refuseComponent(`\`version\` ${problem}`);
 }
 
 /** @throws INVALID_REQUEST */
 export function readKind(kind: unknown): ComponentKind {
   const known = COMPONENT_KINDS.find((one) => one === kind);
-  return known ?? refuse(`\`kind\` must be ${oneOf(COMPONENT_KINDS)}`);
+  return known ?? refuseComponent(`\`kind\` must be ${oneOf(COMPONENT_KINDS)}`);
 }
 
 /** Who did something, or why. @throws INVALID_REQUEST */
 export function readNote(key: string, value: unknown): string | undefined {
   if (value === undefined) return undefined;
   if (typeof value === 'string' && value !== '' && value.length <= MAX_TEXT) return value;
-  return refuse(`\`${key}\` must be text of at most ${MAX_TEXT} characters`);
+  return refuseComponent(`\`${key}\` must be text of at most ${MAX_TEXT} characters`);
 }
 
 /** The folder of git, in every form in which a file system may find it. */
@@ -83,21 +83,21 @@ export function readFilePath(file: unknown): string | undefined {
     file.split('/').every((part) => part !== '' && part !== '.' && part !== '..' && !OF_GIT.test(part));
   return isInside
     ? file
-    : refuse('`file` must be a path inside the project, such as `prompts/greet.md`, and not inside of `.git`');
+    : refuseComponent('`file` must be a path inside the project, such as `prompts/greet.md`, and not inside of `.git`');
 }
 
 /** @throws INVALID_REQUEST */
 export function readMetadata(metadata: unknown): ComponentMetadata {
   if (metadata === undefined) return {};
   if (typeof metadata !== 'object' || metadata === null || Array.isArray(metadata))
-    return refuse('`metadata` must be an object');
+    return refuseComponent('`metadata` must be an object');
   try {
     refuseUnknownKeys(metadata, METADATA_KEYS, 'metadata');
   } catch (error) {
-    return refuse((error as Error).message);
+    return refuseComponent((error as Error).message);
   }
   const read = z.safeParse(METADATA(), metadata);
   if (read.success) return read.data as ComponentMetadata;
   const [issue] = read.error.issues;
-  return refuse(`\`metadata.${formatPath((issue?.path ?? []) as (string | number)[])}\`: ${issue?.message}`);
+  return refuseComponent(`\`metadata.${formatPath((issue?.path ?? []) as (string | number)[])}\`: ${issue?.message}`);
 }

@@ -30,17 +30,17 @@ export function toCanonicalText(value: Json, evaluation: Evaluation): string {
 /** Joins two texts. The left text costs less, because its construction was usually charged already. */
 export function joinTexts(left: string, right: string, evaluation: Evaluation): string {
   const length = left.length + right.length;
-  if (length > MAX_BUILT_LENGTH) throw tooLong(length);
+  if (length > MAX_BUILT_LENGTH) throw tooLongText(length);
   charge(evaluation, (left.length >> 4) + right.length);
   return left + right;
 }
 
 export function checkLength(text: string): string {
-  if (text.length > MAX_BUILT_LENGTH) throw tooLong(text.length);
+  if (text.length > MAX_BUILT_LENGTH) throw tooLongText(text.length);
   return text;
 }
 
-export function tooLong(length: number): EvaluationProblem {
+export function tooLongText(length: number): EvaluationProblem {
   return new EvaluationProblem(
     `the result would have a length of ${length} or more, the maximum is ${MAX_BUILT_LENGTH}; store it and pass a key`,
   );
@@ -52,7 +52,7 @@ function measure(value: Json, evaluation: Evaluation, indent: number): void {
   let length = 0;
   const add = (characters: number): void => {
     length += characters;
-    if (length > MAX_BUILT_LENGTH) throw tooLong(length);
+    if (length > MAX_BUILT_LENGTH) throw tooLongText(length);
     charge(evaluation, characters);
   };
   const walk = (part: Json, depth: number): void => {

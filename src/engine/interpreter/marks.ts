@@ -34,12 +34,12 @@ export function markStep(
   const named = slot ? (facts === NO_FACTS ? { name: slot.name } : { ...facts, name: slot.name }) : facts;
   const key = markKey(keyPrefix + step.key, step.kind, fact);
   if (run.replaying === 0) {
-    report(key, named, run, error);
+    storeMark(key, named, run, error);
     return;
   }
   // What is still being replayed may stop this part: then the step never came here.
   run.whenReplayed(() => {
-    if (cancellation.reason === undefined) report(key, named, run, error);
+    if (cancellation.reason === undefined) storeMark(key, named, run, error);
   });
 }
 
@@ -61,10 +61,10 @@ export function lastError({ failures }: RunScope): ExecutionError | undefined {
 
 /** Marks that a worker continues the execution after another one died. */
 export function markResumed(recoveries: number, run: Run): void {
-  report(resumedKey(recoveries), { recoveries }, run);
+  storeMark(resumedKey(recoveries), { recoveries }, run);
 }
 
-function report(key: string, output: JsonObject, run: Run, error?: ExecutionError): void {
+function storeMark(key: string, output: JsonObject, run: Run, error?: ExecutionError): void {
   const mark = toNote(key, { at: run.ports.clock.now(), output, error });
   if (run.journal.mark(mark)) emitRecord(mark, run);
 }

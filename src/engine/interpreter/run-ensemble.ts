@@ -67,7 +67,7 @@ export function runEnsemble(
   const end = (crash?: ExecutionError) => {
     if (ended) return;
     forgetTriggers();
-    settle(conclude(scope, crash, checkOutput));
+    settle(concludeRun(scope, crash, checkOutput));
   };
   const abandon = (cause?: unknown) => {
     if (!ended) settle({ status: 'lost', output: null, cause });
@@ -152,7 +152,7 @@ function armDeadline(deadlineAt: number, reached: number, run: Run): (() => void
   return undefined;
 }
 
-function conclude(
+function concludeRun(
   scope: RunScope,
   crash: ExecutionError | undefined,
   checkOutput: OutputCheck | undefined,
@@ -249,7 +249,7 @@ function compute(scope: RunScope): ComputedOutput {
   const take = (name: string, evaluate: () => Json): Json => {
     try {
       const sized = copySized(evaluate());
-      if (bytes + sized.bytes > MAX_VALUE_BYTES) throw tooLarge();
+      if (bytes + sized.bytes > MAX_VALUE_BYTES) throw tooLargeOutput();
       bytes += sized.bytes;
       return sized.value;
     } catch (thrown) {
@@ -261,7 +261,7 @@ function compute(scope: RunScope): ComputedOutput {
   return error ? { value, error } : { value };
 }
 
-function tooLarge(): OrchestratorError {
+function tooLargeOutput(): OrchestratorError {
   return new OrchestratorError(
     'INVALID_OUTPUT',
     'makes the outputs larger than 4 MiB together; store large values and give their keys',

@@ -2,7 +2,7 @@
 
 import type { Json, JsonObject } from '../base/json/json.ts';
 import { suggestName } from '../base/suggest-name.ts';
-import { describe, oneOf, quoted } from '../base/wording.ts';
+import { describeValue, oneOf, quoted } from '../base/wording.ts';
 import { slowPattern } from './check-pattern.ts';
 
 type Path = readonly (string | number)[];
@@ -110,7 +110,7 @@ function checkSchema(schema: Json, path: Path, walk: Walk): void {
   const { report } = walk;
   if (typeof schema === 'boolean' || walk.checked.has(schema)) return;
   if (!isMap(schema)) {
-    report({ path, message: `must be a JSON Schema such as \`{ type: string }\`, not ${describe(schema)}` });
+    report({ path, message: `must be a JSON Schema such as \`{ type: string }\`, not ${describeValue(schema)}` });
     return;
   }
   walk.checked.set(schema, path);
@@ -134,20 +134,21 @@ function checkType(type: Json, path: Path, report: Report): void {
     const suggestion = typeof name === 'string' ? suggestName(name, JSON_SCHEMA_TYPES) : undefined;
     report({
       path: list ? [...path, i] : path,
-      message: `must be ${oneOf(JSON_SCHEMA_TYPES)}, not ${describe(name)}`,
+      message: `must be ${oneOf(JSON_SCHEMA_TYPES)}, not ${describeValue(name)}`,
       suggestion,
     });
   });
 }
 
 function checkList(value: Json, path: Path, walk: Walk): void {
-  if (!Array.isArray(value)) walk.report({ path, message: `must be a list of JSON Schemas, not ${describe(value)}` });
+  if (!Array.isArray(value))
+    walk.report({ path, message: `must be a list of JSON Schemas, not ${describeValue(value)}` });
   else for (const [i, inner] of (value as readonly Json[]).entries()) checkSchema(inner, [...path, i], walk);
 }
 
 function checkMap(value: Json, path: Path, walk: Walk, keyword: string): void {
   if (!isMap(value)) {
-    walk.report({ path, message: `must be a map of names to JSON Schemas, not ${describe(value)}` });
+    walk.report({ path, message: `must be a map of names to JSON Schemas, not ${describeValue(value)}` });
     return;
   }
   for (const [key, inner] of Object.entries(value)) {
@@ -163,19 +164,19 @@ function checkRef(ref: Json, path: Path, { root, report, targets }: Walk): void 
   else
     report({
       path,
-      message: `must lead to a place in this JSON Schema, such as \`#/$defs/order\`, not ${describe(ref)}`,
+      message: `must lead to a place in this JSON Schema, such as \`#/$defs/order\`, not ${describeValue(ref)}`,
     });
 }
 
 function checkPlainKeyword(key: string, value: Json, path: Path, report: Report): void {
   const expected = wrongArgument(key, value);
-  if (expected !== undefined) report({ path, message: `must be ${expected}, not ${describe(value)}` });
+  if (expected !== undefined) report({ path, message: `must be ${expected}, not ${describeValue(value)}` });
   if (UNSUPPORTED.includes(key)) {
     report({ path, key: true, message: `${quoted(key)} is not supported` });
   } else if (key === 'format' && UNSUPPORTED_FORMATS.includes(String(value))) {
     report({
       path,
-      message: `is a format that is not checked; use \`pattern\`, or check ${describe(value)} in a script`,
+      message: `is a format that is not checked; use \`pattern\`, or check ${describeValue(value)} in a script`,
     });
   } else if (key === 'pattern') {
     const wrong = patternProblem(value);
@@ -240,7 +241,7 @@ function patternProblem(pattern: Json): string | undefined {
   if (typeof pattern !== 'string' || !isPattern(pattern, 'u'))
     return typeof pattern === 'string' && isPattern(pattern, '')
       ? NOT_UNICODE
-      : `must be a regular expression, not ${describe(pattern)}`;
+      : `must be a regular expression, not ${describeValue(pattern)}`;
   const slow = slowPattern(pattern);
   return slow === undefined ? undefined : `is a pattern that can be very slow on some texts: ${slow}`;
 }

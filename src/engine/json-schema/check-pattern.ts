@@ -67,7 +67,7 @@ function costOf(node: PatternNode, rest: Rest): Rest {
     case 'sequence':
       return node.parts.reduceRight((after, part) => costOf(part, after), rest);
     case 'choice':
-      return choose(
+      return chooseAlternatives(
         node.options.map((option) => costOf(option, rest)),
         rest.strict,
       );
@@ -78,7 +78,7 @@ function costOf(node: PatternNode, rest: Rest): Rest {
   }
 }
 
-function choose(options: readonly Rest[], strict: boolean): Rest {
+function chooseAlternatives(options: readonly Rest[], strict: boolean): Rest {
   const overlap = options.some((a, i) => options.some((b, j) => j > i && intersects(a.first, b.first)));
   if (overlap && strict) throw new SlowPattern(AMBIGUOUS);
   const ways = options.map((option) => option.ways);
@@ -113,7 +113,7 @@ function look({ body, isLookBehind }: PatternNode & { readonly kind: 'look' }, r
 function repeat(node: PatternNode & { readonly kind: 'repeat' }, rest: Rest): Rest {
   const { body, min, max } = node;
   if (max === 0) return rest;
-  if (max === 1) return min === 1 ? costOf(body, rest) : choose([costOf(body, rest), rest], rest.strict);
+  if (max === 1) return min === 1 ? costOf(body, rest) : chooseAlternatives([costOf(body, rest), rest], rest.strict);
   const first = firstOf(body);
   const exits = meet(first, rest.first);
   const canLeaveEarly = exits.length > 0 && max > min;

@@ -76,7 +76,7 @@ export function compileJsonSchema(root: JsonObject): ValueCheck {
 
 const accept: Rule = (value) => value;
 const refuse: Rule = (value, run) => {
-  report(run, () => 'is not allowed');
+  reportProblem(run, () => 'is not allowed');
   return value;
 };
 
@@ -89,11 +89,11 @@ function compileMap(schema: JsonObject, compiler: Compiler): Rule {
   return (value, run) => {
     spend(run, 1 + limits.length * (0.25 + (typeof value === 'string' ? value.length / CHARACTERS_A_STEP : 0)));
     if (types.length > 0 && !types.some((type) => hasType(value, type))) {
-      report(run, () => typeMessage(types, value));
+      reportProblem(run, () => typeMessage(types, value));
       return value;
     }
     for (const limit of limits) {
-      if (limit?.holds(value, (steps) => spend(run, steps)) === false) report(run, () => limit.message(value));
+      if (limit?.holds(value, (steps) => spend(run, steps)) === false) reportProblem(run, () => limit.message(value));
     }
     return applyAll(rules, value, run);
   };
@@ -118,7 +118,7 @@ const KEYWORDS: Readonly<Record<string, Keyword>> = {
   prefixItems: items,
   items,
   contains,
-  required,
+  required: requireListed,
   dependentRequired: dependencies,
   dependentSchemas: dependencies,
   dependencies,
@@ -161,9 +161,9 @@ function properties(schema: JsonObject, { compile, target }: Compiler): Rule {
 }
 
 function reportUnknown(keys: readonly string[], run: Run): void {
-  for (const key of keys.slice(0, MAX_NAMED)) report(run, () => `${quoted(key)} is not a key of the input`, key);
+  for (const key of keys.slice(0, MAX_NAMED)) reportProblem(run, () => `${quoted(key)} is not a key of the input`, key);
   const more = keys.length - MAX_NAMED;
-  if (more > 0) report(run, () => `has ${more} more keys that do not belong to the input`);
+  if (more > 0) reportProblem(run, () => `has ${more} more keys that do not belong to the input`);
 }
 
 function propertyNames(schema: JsonObject, { compile }: Compiler): Rule {
@@ -175,13 +175,13 @@ function propertyNames(schema: JsonObject, { compile }: Compiler): Rule {
         rule(key, { ...run, problems });
         return `${quoted(key)} is not an allowed key: it ${problems[0]?.message}`;
       };
-      if (attempt(rule, key, run).hasFailed) report(run, explain, key);
+      if (attempt(rule, key, run).hasFailed) reportProblem(run, explain, key);
     }
     return map;
   });
 }
 
-function required(schema: JsonObject): Rule {
+function requireListed(schema: JsonObject): Rule {
   return requireKeys(schema.required as readonly string[], schema, 'is required');
 }
 
@@ -196,7 +196,7 @@ function requireKeys(keys: readonly string[], { properties: declared = {} }: Jso
         const near = run.suggest(key, undeclared);
         return near === undefined ? message : `${message}; ${quoted(near)} was given`;
       };
-      report(run, explain, key);
+      reportProblem(run, explain, key);
     }
     return map;
   });
@@ -238,7 +238,7 @@ function uniqueItems({ uniqueItems: isWanted }: JsonObject): Rule {
       spend(run, 1 + text.length / SORTED_CHARACTERS_A_STEP);
       const before = seen.get(text);
       if (before === undefined) seen.set(text, i);
-      else report(run, () => `is equal to the entry ${before}, but all entries must differ`, i);
+      else reportProblem(run, () => `is equal to the entry ${before}, but all entries must differ`, i);
     }
     return list;
   });
@@ -250,7 +250,8 @@ function contains(schema: JsonObject, { compile }: Compiler): Rule {
   return ofList((list, run) => {
     const count = list.filter((entry) => !attempt(rule, entry, run).hasFailed).length;
     const bound = count < Number(min) ? `at least ${min}` : count > Number(max) ? `at most ${max}` : undefined;
-    if (bound !== undefined) report(run, () => `must fit \`contains\` with ${bound} of its entries, not with ${count}`);
+    if (bound !== undefined)
+      reportProblem(run, () => `must fit \`contains\` with ${bound} of its entries, not with ${count}`);
     return list;
   });
 }
@@ -284,14 +285,14 @@ function choice(keyword: 'anyOf' | 'oneOf'): Keyword {
       }
       if (fitting.length === 1) return fitting[0] as Json;
       if (fitting.length > 1) {
-        report(run, () => `fits ${fitting.length} schemas of \`oneOf\`, but must fit only one`);
+        reportProblem(run, () => `fits ${fitting.length} schemas of \`oneOf\`, but must fit only one`);
         return value;
       }
       const meant = explains(run) ? rules.filter((_, i) => options[i]?.every((one) => isMeant(one, value))) : [];
       // The problems of the schema that was meant say more than that no schema fits.
       if (meant[0] && meant.length === 1) return meant[0](value, run);
       const isAboutType = meant.length === 0 && types.every(({ length }) => length > 0);
-      report(run, () =>
+      reportProblem(run, () =>
         isAboutType
           ? typeMessage(new Set(types.flat()), value)
           : `fits none of the ${rules.length} schemas of ${quoted(keyword)}`,
@@ -318,7 +319,7 @@ function isMeant(schema: JsonObject, value: Json): boolean {
 function not(schema: JsonObject, { compile }: Compiler): Rule {
   const rule = compile(schema.not as Json);
   return (value, run) => {
-    if (!attempt(rule, value, run).hasFailed) report(run, () => 'is not allowed: it fits the schema of `not`');
+    if (!attempt(rule, value, run).hasFailed) reportProblem(run, () => 'is not allowed: it fits the schema of `not`');
     return value;
   };
 }
@@ -381,7 +382,7 @@ function withPart<T extends Container>(whole: T, out: T, key: string | number, p
   return copy;
 }
 
-function report(run: Run, message: () => string, ...key: (string | number)[]): void {
+function reportProblem(run: Run, message: () => string, ...key: (string | number)[]): void {
   run.hasFailed = true;
   if (explains(run)) run.problems?.push({ path: formatPath([...run.path, ...key]), message: message() });
 }

@@ -3,7 +3,7 @@
 import { canonicalJson, type Json, type JsonObject } from '../base/json/json.ts';
 import { KIND_NAMES } from '../base/json/kind-names.ts';
 import { MAX_NAMED } from '../base/suggest-name.ts';
-import { describe, oneOf, quoted } from '../base/wording.ts';
+import { describeValue, oneOf, quoted } from '../base/wording.ts';
 import { isMap } from './check-json-schema.ts';
 import { FORMATS } from './json-formats.ts';
 
@@ -27,14 +27,14 @@ export function hasType(value: Json, type: string): boolean {
 
 /** What is wrong with a value that has none of the types. */
 export function typeMessage(types: Iterable<string>, found: Json): string {
-  return `must be ${[...types].map((type) => KIND_NAMES[type]).join(' or ')}, not ${describe(found)}`;
+  return `must be ${[...types].map((type) => KIND_NAMES[type]).join(' or ')}, not ${describeValue(found)}`;
 }
 
 /** What is wrong with a value that is not in the list. */
 export function valueMessage(allowed: readonly Json[], found: Json): string {
   const texts = allowed.slice(0, MAX_NAMED).map((value) => (typeof value === 'string' ? value : JSON.stringify(value)));
   const more = allowed.length > MAX_NAMED ? ` or one of ${allowed.length - MAX_NAMED} more values` : '';
-  return `must be ${oneOf(texts)}${more}, not ${describe(found)}`;
+  return `must be ${oneOf(texts)}${more}, not ${describeValue(found)}`;
 }
 
 /** The characters that a check of a text reads in one step. */
@@ -68,7 +68,7 @@ function among(allowed: readonly Json[]): Limit {
 
 const number = (holds: (value: number) => boolean, text: string): Limit => ({
   holds: (value) => typeof value !== 'number' || holds(value),
-  message: (value) => `must be ${text}, not ${describe(value)}`,
+  message: (value) => `must be ${text}, not ${describeValue(value)}`,
 });
 const text = (holds: (value: string) => boolean, message: string): Limit => ({
   holds: (value) => typeof value !== 'string' || holds(value),

@@ -87,7 +87,7 @@ export class StandingJournal extends RecordedJournal {
   }
 }
 
-function refuse(): never {
+function refuseToReadState(): never {
   throw new OrchestratorError('EXPRESSION_ERROR', 'it reads the state of the ensemble, and what that was is not kept');
 }
 
@@ -95,9 +95,9 @@ const UNKNOWN_STATE: JsonObject = new Proxy<JsonObject>(
   {},
   // Who gets it asks first whether it is a promise.
   {
-    get: (_state, key) => (key === 'then' ? undefined : refuse()),
-    has: refuse,
-    ownKeys: refuse,
-    getOwnPropertyDescriptor: refuse,
+    get: (_state, key) => (key === 'then' ? undefined : refuseToReadState()),
+    has: refuseToReadState,
+    ownKeys: refuseToReadState,
+    getOwnPropertyDescriptor: refuseToReadState,
   },
 );

@@ -69,7 +69,7 @@ function base64Proof(text: string, length: number): Uint8Array | undefined {
 const byBody = (body: Uint8Array): string => bytesToHex(sha256(body));
 
 /** One proof over a timestamp and the body. */
-function timed(
+function timedClaim(
   proof: Uint8Array | undefined,
   timestamp: string,
   prefix: string,
@@ -81,7 +81,7 @@ function timed(
 }
 
 /** One proof over the body alone. */
-function untimed(proof: Uint8Array | undefined): Claim | undefined {
+function untimedClaim(proof: Uint8Array | undefined): Claim | undefined {
   return proof && { hash: 'SHA-256', proofs: [proof], messages: (bytes) => [{ text: '', bytes }], identity: byBody };
 }
 
@@ -94,7 +94,7 @@ const SERVICE: Scheme = {
     // Each of several secrets signs during a rotation. The same signature twice is a header that was sent twice.
     const given = signature.split(', ');
     const proofs = given.map((one) => hexProof(one, 'sha256='));
-    const claim = timed(proofs[0], timestamp, `${timestamp}.`);
+    const claim = timedClaim(proofs[0], timestamp, `${timestamp}.`);
     const isList = proofs.length <= MAX_PROOFS && new Set(given).size === given.length;
     return claim && isList && proofs.every(isPresent) ? { ...claim, proofs } : undefined;
   },
@@ -102,7 +102,7 @@ const SERVICE: Scheme = {
 
 const GITHUB: Scheme = {
   headers: () => [['X-Hub-Signature-256']],
-  read: ([signature = '']) => untimed(hexProof(signature, 'sha256=')),
+  read: ([signature = '']) => untimedClaim(hexProof(signature, 'sha256=')),
 };
 
 const STRIPE: Scheme = {
@@ -114,19 +114,20 @@ const STRIPE: Scheme = {
     if (header.includes(' ') || parts.some(([, value]) => value === undefined) || second) return undefined;
     const timestamp = first?.[1] ?? '';
     const proofs = parts.flatMap(([name, value = '']) => (name === 'v1' ? [hexProof(value, '')] : []));
-    const claim = timed(proofs[0], timestamp, `${timestamp}.`, byBody);
+    const claim = timedClaim(proofs[0], timestamp, `${timestamp}.`, byBody);
     return claim && proofs.every(isPresent) ? { ...claim, proofs } : undefined;
   },
 };
 
 const SLACK: Scheme = {
   headers: () => [['X-Slack-Signature', 'X-Slack-Request-Timestamp']],
-  read: ([signature = '', timestamp = '']) => timed(hexProof(signature, 'v0='), timestamp, `v0:${timestamp}:`, byBody),
+  read: ([signature = '', timestamp = '']) =>
+    timedClaim(hexProof(signature, 'v0='), timestamp, `v0:${timestamp}:`, byBody),
 };
 
 const SHOPIFY: Scheme = {
   headers: () => [['X-Shopify-Hmac-Sha256']],
-  read: ([signature = '']) => untimed(base64Proof(signature, 32)),
+  read: ([signature = '']) => untimedClaim(base64Proof(signature, 32)),
 };
 
 /** Over the URL, and the fields of a form; the body of any other request is in the URL as a hash. */
@@ -185,7 +186,7 @@ const STANDARD: Scheme = {
       const [version, proof = ''] = one.split(',', 2);
       return version === 'v1' ? [base64Proof(proof, 32)] : [];
     });
-    const claim = timed(proofs[0], timestamp, `${id}.${timestamp}.`, () => id);
+    const claim = timedClaim(proofs[0], timestamp, `${id}.${timestamp}.`, () => id);
     const isValid = /^[\x21-\x7e]{1,256}$/.test(id) && !signatures.includes(', ') && proofs.every(isPresent);
     return claim && isValid ? { ...claim, proofs: proofs.filter(isPresent) } : undefined;
   },

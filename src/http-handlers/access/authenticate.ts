@@ -45,7 +45,7 @@ async function identify(arrival: Arrival, found: Found | undefined, isOpen: bool
   const { request, parts } = arrival;
   const ticket = found?.route.takesTicket ? new URLSearchParams(request.query).get('ticket') : null;
   if (found && ticket !== null) {
-    return identified(() => {
+    return identifiedCaller(() => {
       readThing(found.params, 'execution');
       return parts.orchestrator.executions.verifyTicket(found.params.id ?? '', ticket, { isOpen });
     });
@@ -58,8 +58,8 @@ async function identify(arrival: Arrival, found: Found | undefined, isOpen: bool
 function byApiKey({ request, parts }: Arrival): Promise<Caller> | Caller | undefined {
   const key = request.header(parts.apiKeyHeader);
   if (key === undefined) return undefined;
-  if (request.header('authorization') === undefined) return identified(() => verify(key.trim(), request, parts));
-  return refused(
+  if (request.header('authorization') === undefined) return identifiedCaller(() => verify(key.trim(), request, parts));
+  return refusedCaller(
     'Bearer',
     'send the API token once: as `Authorization: Bearer <token>`, or in the header for API keys',
   );
@@ -68,12 +68,15 @@ function byApiKey({ request, parts }: Arrival): Promise<Caller> | Caller | undef
 async function byToken({ request, parts }: Arrival): Promise<Caller> {
   const header = request.header('authorization');
   if (header === undefined) {
-    return refused('Bearer', 'this needs an API token: send the header `Authorization: Bearer <token>`');
+    return refusedCaller('Bearer', 'this needs an API token: send the header `Authorization: Bearer <token>`');
   }
   if (header.slice(0, SCHEME.length).toLowerCase() !== SCHEME) {
-    return refused('Bearer', 'API tokens are sent as `Authorization: Bearer <token>`; other schemes are not accepted');
+    return refusedCaller(
+      'Bearer',
+      'API tokens are sent as `Authorization: Bearer <token>`; other schemes are not accepted',
+    );
   }
-  return identified(() => verify(header.slice(SCHEME.length).trim(), request, parts));
+  return identifiedCaller(() => verify(header.slice(SCHEME.length).trim(), request, parts));
 }
 
 /** How often a token is looked up while the storage is away, for which each look-up waits 2 s. */
@@ -90,7 +93,7 @@ async function verify(value: string, { method }: PlainRequest, { orchestrator }:
   }
 }
 
-async function identified(verify: () => Promise<Principal>): Promise<Caller> {
+async function identifiedCaller(verify: () => Promise<Principal>): Promise<Caller> {
   try {
     return { principal: await verify() };
   } catch (thrown) {
@@ -134,6 +137,6 @@ export async function isStillAllowed(arrival: Arrival, found: Found): Promise<bo
   return principal !== undefined && (scope === 'public' || scope === 'any' || hasScope(principal, scope));
 }
 
-function refused(challenge: string, message: string): Caller {
+function refusedCaller(challenge: string, message: string): Caller {
   return { failure: new OrchestratorError('UNAUTHORIZED', message), challenge };
 }

@@ -6,7 +6,7 @@ import { COMPONENT_KINDS, compareVersions, type Deployment } from '../../engine/
 import { deploymentTag } from '../../engine/component/split.ts';
 import type { Principal } from '../../engine/access/token.ts';
 import type { Component } from '../../orchestrator/components/components.ts';
-import { noted } from '../request/body-fields.ts';
+import { withBodyNotes } from '../request/body-fields.ts';
 import { pageOfList } from '../reply/page-of-list.ts';
 import { page, text } from '../request/read-query.ts';
 import { VALUE_BYTES } from '../reply/response-sizes.ts';
@@ -27,12 +27,18 @@ const FIELDS: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
 
 // `orchestrator.components` checks the values.
 const body = (...keys: readonly string[]) =>
-  z.strictObject(Object.fromEntries(keys.map((key) => [key, z.optional(noted(z.unknown(), FIELDS[key] ?? {}))])));
-const newComponent = once(() => noted(body('name', 'kind', 'file', 'metadata'), { required: ['name', 'kind'] }));
+  z.strictObject(
+    Object.fromEntries(keys.map((key) => [key, z.optional(withBodyNotes(z.unknown(), FIELDS[key] ?? {}))])),
+  );
+const newComponent = once(() =>
+  withBodyNotes(body('name', 'kind', 'file', 'metadata'), { required: ['name', 'kind'] }),
+);
 const componentChange = once(() => body('file', 'metadata'));
-const newVersion = once(() => noted(body('version', 'content', 'message'), { required: ['version', 'content'] }));
+const newVersion = once(() =>
+  withBodyNotes(body('version', 'content', 'message'), { required: ['version', 'content'] }),
+);
 const newDeployment = once(() =>
-  noted(body('version', 'split', 'by', 'guard', 'steps', 'every', 'message'), {
+  withBodyNotes(body('version', 'split', 'by', 'guard', 'steps', 'every', 'message'), {
     anyOf: [{ required: ['version'] }, { required: ['split'] }],
   }),
 );

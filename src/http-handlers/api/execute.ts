@@ -10,7 +10,7 @@ import { hasScope } from '../../engine/access/token.ts';
 import type { ExecuteOptions } from '../../orchestrator/runs/execute-options.ts';
 import type { ExecutionHandle } from '../../orchestrator/runs/handles.ts';
 import { awaitEnd } from '../await-end.ts';
-import { noted, objectField } from '../request/body-fields.ts';
+import { withBodyNotes, objectField } from '../request/body-fields.ts';
 import type { HttpCall } from '../call.ts';
 import { locationOf } from '../reply/location.ts';
 import { readCallChain } from '../request/read-call-chain.ts';
@@ -28,8 +28,10 @@ const executeBody = once(() =>
     // The values are checked when the execution starts.
     input: objectField(),
     async: z.optional(z.boolean()),
-    id: z.optional(noted(z.custom<string>(isOwnId, { error: START_RULES.id }), { type: 'string', maxLength: 128 })),
-    tags: z.optional(noted(z.custom<readonly string[]>(areTags, { error: START_RULES.tags }), TAGS)),
+    id: z.optional(
+      withBodyNotes(z.custom<string>(isOwnId, { error: START_RULES.id }), { type: 'string', maxLength: 128 }),
+    ),
+    tags: z.optional(withBodyNotes(z.custom<readonly string[]>(areTags, { error: START_RULES.tags }), TAGS)),
   }),
 );
 
@@ -137,22 +139,22 @@ function finishedReply(execution: Execution<unknown>, call: HttpCall): Reply {
   const { id: executionId, status, output, metrics, duration } = execution;
   switch (status) {
     case 'failed':
-      return failed('EXECUTION_FAILED', execution.error?.message ?? 'the execution failed', execution, call);
+      return failedExecution('EXECUTION_FAILED', execution.error?.message ?? 'the execution failed', execution, call);
     case 'timed_out':
-      return failed(
+      return failedExecution(
         'EXECUTION_TIMEOUT',
         `the execution exceeded its timeout and was stopped after ${duration} ms`,
         execution,
         call,
       );
     case 'cancelled':
-      return failed('EXECUTION_CANCELLED', 'the execution was cancelled', execution, call);
+      return failedExecution('EXECUTION_CANCELLED', 'the execution was cancelled', execution, call);
     default:
       return { status: 200, json: { executionId, status, output, metrics, duration } };
   }
 }
 
-function failed(
+function failedExecution(
   code: 'EXECUTION_FAILED' | 'EXECUTION_TIMEOUT' | 'EXECUTION_CANCELLED',
   message: string,
   { id, status, error, metrics, duration }: Execution<unknown>,

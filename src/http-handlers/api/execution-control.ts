@@ -53,7 +53,7 @@ export const executionControlCalls = [
     replies: { 200: 'ExecutionOrStatus' },
     async run({ orchestrator: { executions }, id, principal }) {
       await refuseAgent(executions, id, principal);
-      return shown(principal, await executions.cancel(id));
+      return toReadableRecord(principal, await executions.cancel(id));
     },
   }),
   // Replies 202, as an asynchronous start does, with the record of the newest execution of the chain.
@@ -77,7 +77,7 @@ export const executionControlCalls = [
           })
           .then(() => deliver(http)),
       );
-      return shown(principal, await executions.get(run.id));
+      return toReadableRecord(principal, await executions.get(run.id));
     },
     location: (record) => `/executions/${'id' in record ? record.id : record.executionId}`,
   }),
@@ -95,7 +95,7 @@ export const executionControlCalls = [
       const idempotencyKey = http.request.header('idempotency-key');
       const options = idempotencyKey === undefined ? {} : { idempotencyKey };
       const sent = executions.signal(id, signal, body, options);
-      return shown(principal, await sent.catch((thrown) => Promise.reject(withoutWaits(thrown, principal))));
+      return toReadableRecord(principal, await sent.catch((thrown) => Promise.reject(withoutWaits(thrown, principal))));
     },
   }),
 ] as const;
@@ -108,7 +108,7 @@ function withoutWaits(thrown: unknown, principal: Principal | undefined): unknow
 }
 
 /** The record of an execution, or only its id and status for a caller that may not read executions. */
-function shown(principal: Principal | undefined, record: Execution<unknown>): Execution<unknown> | Accepted {
+function toReadableRecord(principal: Principal | undefined, record: Execution<unknown>): Execution<unknown> | Accepted {
   if (principal && hasScope(principal, 'read:executions')) return record;
   return { executionId: record.id, status: record.status };
 }

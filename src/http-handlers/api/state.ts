@@ -14,22 +14,22 @@ const change = { ...common, scope: 'write:state', readsIfMatch: true } as const;
 export const stateCalls = [
   call('GET /state/:name', {
     ...{ id: 'getState', summary: 'The state of an ensemble', scope: 'read:state', maxBytes: VALUE_BYTES, ...common },
-    run: ({ orchestrator, name }) => orchestrator.state.get(name).then(shown),
+    run: ({ orchestrator, name }) => orchestrator.state.get(name).then(toStateBody),
   }),
   call('PUT /state/:name', {
     ...{ id: 'setState', summary: 'Replaces the state', body: 'object', ...change },
-    run: ({ orchestrator, name, body, condition }) => orchestrator.state.set(name, body, condition).then(shown),
+    run: ({ orchestrator, name, body, condition }) => orchestrator.state.set(name, body, condition).then(toStateBody),
   }),
   call('PATCH /state/:name', {
     ...{ id: 'patchState', summary: 'Changes parts of the state', body: 'patch', ...change },
-    run: ({ orchestrator, name, body, condition }) => orchestrator.state.patch(name, body, condition).then(shown),
+    run: ({ orchestrator, name, body, condition }) => orchestrator.state.patch(name, body, condition).then(toStateBody),
   }),
   call('DELETE /state/:name', {
     ...{ id: 'clearState', summary: 'Sets the state back', ...change },
-    run: ({ orchestrator, name, condition }) => orchestrator.state.clear(name, condition).then(shown),
+    run: ({ orchestrator, name, condition }) => orchestrator.state.clear(name, condition).then(toStateBody),
   }),
 ] as const;
 
-function shown({ state, version, updatedAt }: EnsembleState): EnsembleState {
+function toStateBody({ state, version, updatedAt }: EnsembleState): EnsembleState {
   return { state, version, updatedAt };
 }

@@ -10,7 +10,7 @@ export const callerCalls = [
     summary: 'What the caller has used',
     scope: 'any',
     replies: { 200: 'Usage' },
-    run: ({ orchestrator, principal }) => orchestrator.usage.get(known(principal)),
+    run: ({ orchestrator, principal }) => orchestrator.usage.get(callerOf(principal)),
   }),
   call('GET /caller', {
     id: 'getCaller',
@@ -18,14 +18,14 @@ export const callerCalls = [
     scope: 'any',
     replies: { 200: 'Caller' },
     run({ principal, http }) {
-      const { tokenId: id, name, scopes, plan } = known(principal);
+      const { tokenId: id, name, scopes, plan } = callerOf(principal);
       const { readOnly } = http.parts;
       return { id, name, scopes, plan, ...(readOnly && { readOnly }) };
     },
   }),
 ] as const;
 
-function known(principal: Principal | undefined): Principal {
+function callerOf(principal: Principal | undefined): Principal {
   if (principal) return principal;
   throw new OrchestratorError('INTERNAL', 'the caller of a route with a token was not authenticated');
 }

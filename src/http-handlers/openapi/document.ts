@@ -48,7 +48,7 @@ export function createOpenApi(routes: readonly CallRoute[]): (service: DocumentO
   for (const route of routes) {
     const path = route.path.replace(/:(\w+)/g, '{$1}');
     paths[path] ??= {};
-    paths[path][route.method.toLowerCase()] = describe(route);
+    paths[path][route.method.toLowerCase()] = describeCall(route);
   }
   const components = { schemas: SHAPES, headers: HEADERS, responses: errorResponses() };
   return (service) => documentOf({ paths, components }, service);
@@ -81,7 +81,7 @@ function documentOf({ paths, components }: Described, { basePath, brand }: Docum
   };
 }
 
-function describe(route: CallRoute): Schema {
+function describeCall(route: CallRoute): Schema {
   const { id, summary, query = {}, body, bodyShown, sends = [] } = route.spec;
   const inPath = [...route.path.matchAll(/:(\w+)/g)].map(([, name = '']) => parameter(name, 'path'));
   const inQuery = Object.entries(query).map(([name, { schema }]) => parameter(name, 'query', schema));

@@ -11,7 +11,7 @@ type Notes = Readonly<Record<string, unknown>>;
 export const bodyNotes = once(() => z.registry<Notes>());
 
 /** @param notes - the form as JSON Schema */
-export function noted<S extends z.ZodMiniType>(schema: S, notes: Notes): S {
+export function withBodyNotes<S extends z.ZodMiniType>(schema: S, notes: Notes): S {
   bodyNotes().add(schema, notes);
   return schema;
 }
@@ -21,7 +21,10 @@ export const textField = () => z.optional(z.string({ error: 'must be a text' }))
 /** An object with any keys. Not z.record(): it copies the object and silently drops `__proto__`. */
 export const objectField = () =>
   z.optional(
-    noted(z.custom<object>(isObject, { error: 'must be an object' }), { type: 'object', additionalProperties: true }),
+    withBodyNotes(z.custom<object>(isObject, { error: 'must be an object' }), {
+      type: 'object',
+      additionalProperties: true,
+    }),
   );
 
 /** An instant: Unix ms or ISO 8601. {@link readInstantField} reads it. */

@@ -26,7 +26,7 @@ export async function withDefinition<T>(call: HttpCall, use: (definition: string
 
 async function readText(call: HttpCall): Promise<string | { readonly json: string; readonly value: object }> {
   const body = await readBody(call, DEFINITION_TYPES);
-  if (!body) throw missing();
+  if (!body) throw missingDefinition();
   if (body.bytes.byteLength > MAX_DEFINITION_BYTES) {
     const message = `a definition over HTTP has at most ${MAX_DEFINITION_BYTES} bytes, and this one has ${body.bytes.byteLength}; split it into several ensembles`;
     throw new OrchestratorError('PAYLOAD_TOO_LARGE', message, { details: { maxBytes: MAX_DEFINITION_BYTES } });
@@ -35,9 +35,9 @@ async function readText(call: HttpCall): Promise<string | { readonly json: strin
   if (body.type !== 'application/json') return text;
   const value = parseJson(text);
   if (isObject(value)) return { json: text, value };
-  throw missing();
+  throw missingDefinition();
 }
 
-function missing(): OrchestratorError {
+function missingDefinition(): OrchestratorError {
   return new OrchestratorError('INVALID_REQUEST', 'the body must be a definition: YAML, or an object in JSON');
 }

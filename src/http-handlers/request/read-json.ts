@@ -42,7 +42,7 @@ export async function readBody(
   if (!request.hasBody) return undefined;
   const bytes = await readBytes(call);
   if (bytes.byteLength === 0) return undefined;
-  if (type === undefined) throw unsupported(`a body needs the header \`Content-Type: ${types[0]}\``);
+  if (type === undefined) throw unsupportedMediaType(`a body needs the header \`Content-Type: ${types[0]}\``);
   return { type, bytes };
 }
 
@@ -55,7 +55,7 @@ function readType(header: string, types: readonly string[]): string {
   const type = given.trim();
   if (!types.includes(type)) {
     const isDefinition = types === DEFINITION_TYPES;
-    throw unsupported(
+    throw unsupportedMediaType(
       isDefinition
         ? 'a definition must be YAML or JSON, with `Content-Type: application/yaml` or `application/json`'
         : `a body must be JSON, with \`Content-Type: ${first}\``,
@@ -70,7 +70,7 @@ export function checkCharset(parameters: readonly string[]): void {
   for (const parameter of parameters) {
     const [name = '', value = ''] = parameter.trim().split('=');
     if (name === 'charset' && value.replaceAll('"', '') !== 'utf-8')
-      throw unsupported('a body is read as UTF-8 only: leave the charset out');
+      throw unsupportedMediaType('a body is read as UTF-8 only: leave the charset out');
   }
 }
 
@@ -78,18 +78,18 @@ export function checkCharset(parameters: readonly string[]): void {
 export function refuseCoding(request: PlainRequest): void {
   const coding = request.header('content-encoding');
   if (coding === undefined || coding.trim().toLowerCase() === 'identity') return;
-  throw unsupported('a body must not be encoded: leave Content-Encoding out');
+  throw unsupportedMediaType('a body must not be encoded: leave Content-Encoding out');
 }
 
 /** Counts the memory that a body takes as a value. @throws OVERLOADED */
 export function weigh(call: HttpCall, bytes: Uint8Array): void {
-  if (!call.held.holdUpTo(weighJson(bytes))) throw overloaded();
+  if (!call.held.holdUpTo(weighJson(bytes))) throw overloadedWithBodies();
 }
 
 // A host may pass on a body with the transfer encoding that it received.
 function checkTransfer(coding: string | undefined): void {
   if (coding === undefined || coding.trim().toLowerCase() === 'chunked') return;
-  throw unsupported('a body must not be encoded: send no Transfer-Encoding other than `chunked`');
+  throw unsupportedMediaType('a body must not be encoded: send no Transfer-Encoding other than `chunked`');
 }
 
 /**
@@ -123,7 +123,7 @@ export async function readBytes(
     }
   }
   if (bytes) return bytes;
-  if (size <= maxBodyBytes) throw overloaded();
+  if (size <= maxBodyBytes) throw overloadedWithBodies();
   throw new OrchestratorError('PAYLOAD_TOO_LARGE', `the body is larger than ${maxBodyBytes} bytes`, {
     details: { maxBytes: maxBodyBytes },
   });
@@ -169,14 +169,14 @@ export function parseJson(text: string): unknown {
   }
 }
 
-function overloaded(): OrchestratorError {
+function overloadedWithBodies(): OrchestratorError {
   return new OrchestratorError(
     'OVERLOADED',
     'the bodies of all requests together are too large for the service now; try again later',
   );
 }
 
-function unsupported(message: string): OrchestratorError {
+function unsupportedMediaType(message: string): OrchestratorError {
   return new OrchestratorError('UNSUPPORTED_MEDIA_TYPE', message);
 }
 

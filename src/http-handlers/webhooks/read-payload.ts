@@ -40,10 +40,10 @@ export function payloadReader(call: HttpCall, { accept, maxBodyBytes }: ServedWe
     async read() {
       const header = request.header('content-type');
       const kind = header === undefined ? undefined : kindOf(header);
-      if (header !== undefined && (kind === undefined || !accept.includes(kind))) throw unsupported(accept);
+      if (header !== undefined && (kind === undefined || !accept.includes(kind))) throw unsupportedBody(accept);
       const body = await readOnce();
       if (body.byteLength === 0) return { body: null, rawBody: '' };
-      if (kind === undefined) throw unsupported(accept);
+      if (kind === undefined) throw unsupportedBody(accept);
       weigh(call, body);
       const rawBody = decodeText(body, KEEPS_MARK);
       return { body: parse(request.isParsed ? 'json' : kind, rawBody), rawBody };
@@ -85,7 +85,7 @@ export function fieldsOf(text: string): JsonObject {
   );
 }
 
-function unsupported(accept: readonly BodyKind[]): OrchestratorError {
+function unsupportedBody(accept: readonly BodyKind[]): OrchestratorError {
   const types = accept.map((kind) => `\`${BODY_TYPES[kind]}\``).join(', ');
   return new OrchestratorError('UNSUPPORTED_MEDIA_TYPE', `this webhook takes a body with one of these types: ${types}`);
 }

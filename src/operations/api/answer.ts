@@ -97,7 +97,7 @@ export function statusFailure(request: ApiRequest, response: HttpResponse, now: 
   const retryAfterMs = parseRetryAfter(response.headers['retry-after'], now);
   const body = errorBody(request, response);
   const hint = status >= 300 && status < 400 ? '; redirects are not followed' : '';
-  return new OrchestratorError('AGENT_FAILED', `${describe(request)} answered ${status}${hint}`, {
+  return new OrchestratorError('AGENT_FAILED', `${describeRequest(request)} answered ${status}${hint}`, {
     details: {
       status,
       ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
@@ -109,13 +109,13 @@ export function statusFailure(request: ApiRequest, response: HttpResponse, now: 
 
 function unreadable(request: ApiRequest, response: HttpResponse, reason: string, what: string): OrchestratorError {
   const { status } = response;
-  return new OrchestratorError('AGENT_FAILED', `${describe(request)} answered ${status} with ${what}`, {
+  return new OrchestratorError('AGENT_FAILED', `${describeRequest(request)} answered ${status} with ${what}`, {
     details: { status, reason },
   });
 }
 
 /** A request in messages: without its query. */
-export function describe(request: ApiRequest): string {
+export function describeRequest(request: ApiRequest): string {
   const { origin, pathname } = new URL(request.url);
   return `${request.method} ${origin}${pathname}`;
 }

@@ -3,7 +3,7 @@
 import { isOrchestratorError, OrchestratorError } from '../../engine/base/errors.ts';
 import type { HttpClient, HttpResponse } from '../../engine/host/http.port.ts';
 import type { Operation, OperationContext } from '../../engine/operation/operation.port.ts';
-import { type ApiOutput, describe, readBody, statusFailure } from './answer.ts';
+import { type ApiOutput, describeRequest, readBody, statusFailure } from './answer.ts';
 import { checkApiConfig } from './check-config.ts';
 import { type ApiConfig, apiConfig, isExpected } from './config.ts';
 import { type PagedOutput, readPages } from './paginate.ts';
@@ -55,6 +55,6 @@ export function apiOperation(options: ApiOperationOptions): Operation<ApiConfig>
 function toClientFailure(thrown: unknown, request: ApiRequest, { logger }: OperationContext<ApiConfig>): unknown {
   if (isOrchestratorError(thrown)) return thrown;
   logger.error({ err: thrown }, 'the HTTP client failed');
-  const message = `${describe(request)} failed in the HTTP client; the log has its error`;
+  const message = `${describeRequest(request)} failed in the HTTP client; the log has its error`;
   return new OrchestratorError('AGENT_FAILED', message, { cause: thrown, retryable: true });
 }

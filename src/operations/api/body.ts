@@ -58,7 +58,7 @@ export function encodeForm(fields: Fields): string {
 
 function toBytes({ content, encoding }: FileContent, key: string): Uint8Array {
   const bytes = encoding === 'base64' ? fromBase64(content) : new TextEncoder().encode(content);
-  if (bytes === undefined) throw refuse(`'config.${key}' has a content that is not valid base64`);
+  if (bytes === undefined) throw invalidBody(`'config.${key}' has a content that is not valid base64`);
   return bytes;
 }
 
@@ -94,7 +94,7 @@ function toPart(name: string, item: string | number | boolean | FileContent): Ui
   if (filename !== null) head += `; filename="${escapeName(filename)}"`;
   if (contentType != null) {
     const problem = headerProblem('Content-Type', contentType);
-    if (problem !== undefined) throw refuse(`'config.multipart.${name}' was refused: ${problem}`);
+    if (problem !== undefined) throw invalidBody(`'config.multipart.${name}' was refused: ${problem}`);
     head += `\r\nContent-Type: ${contentType}`;
   }
   const part = new ByteBuffer();
@@ -109,6 +109,6 @@ function escapeName(text: string): string {
   return text.replaceAll('"', '%22').replaceAll('\r', '%0D').replaceAll('\n', '%0A');
 }
 
-function refuse(message: string): OrchestratorError {
+function invalidBody(message: string): OrchestratorError {
   return new OrchestratorError('INVALID_REQUEST', message, { details: { reason: 'body' } });
 }

@@ -115,7 +115,7 @@ function isFile(value: unknown): value is FileContent {
 }
 
 // Checked by code: an expression may be at any place inside, and a map of alternatives would have a message for each.
-function checked<T>(isValid: (value: unknown) => boolean, message: string) {
+function checkedByCode<T>(isValid: (value: unknown) => boolean, message: string) {
   return z.unknown().check(({ value, issues }) => {
     if (!isValid(value)) issues.push({ code: 'custom', message, input: value });
   }) as z.ZodMiniType<T>;
@@ -124,7 +124,7 @@ function checked<T>(isValid: (value: unknown) => boolean, message: string) {
 function partSchema() {
   const isPart = (value: unknown) => value === null || typeof value !== 'object' || isFile(value);
   const isParts = (value: unknown) => (Array.isArray(value) ? value.every(isPart) : isPart(value));
-  return checked<Part | readonly Part[]>(
+  return checkedByCode<Part | readonly Part[]>(
     isParts,
     `expected text, a number, a boolean, null, ${FILE}, or an array of these`,
   );
@@ -179,7 +179,9 @@ export const apiConfig = once(
       body: z.optional(z.custom<Json>()),
       form: parameters(),
       multipart: z.nullish(mapOf(partSchema())),
-      binary: z.optional(checked<ApiConfig['binary']>((value) => value == null || isFile(value), `expected ${FILE}`)),
+      binary: z.optional(
+        checkedByCode<ApiConfig['binary']>((value) => value == null || isFile(value), `expected ${FILE}`),
+      ),
       timeout: z.nullish(durationSchema()),
       auth: z.nullish(authSchema()),
       expect: z.optional(expectedSchema()),

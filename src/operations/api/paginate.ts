@@ -4,7 +4,7 @@ import { OrchestratorError } from '../../engine/base/errors.ts';
 import { type Json, MAX_VALUE_BYTES } from '../../engine/base/json/json.ts';
 import { countedBytes } from '../../engine/base/json/measure-json.ts';
 import { valueAt } from '../../engine/base/json/value-at.ts';
-import { type ApiOutput, describe } from './answer.ts';
+import { type ApiOutput, describeRequest } from './answer.ts';
 import { encodeForm } from './body.ts';
 import type { Paginate } from './config.ts';
 import type { ApiRequest } from './request.ts';
@@ -57,7 +57,7 @@ export async function readPages(
       throw refuse(`without a list in ${place}`);
     }
     bytes += countedBytes(list);
-    if (bytes > MAX_VALUE_BYTES) throw tooLarge(request, pages);
+    if (bytes > MAX_VALUE_BYTES) throw tooLargePages(request, pages);
     // Not spread into push: a page may have more items than a call has arguments.
     for (const item of list) items.push(item);
     const next = findNext(request, answer, list.length, how, refuse);
@@ -144,11 +144,11 @@ function headersOfPage({ headers }: ApiRequest, ownKey: string, page: number): A
   return headers['Idempotency-Key'] === ownKey ? { ...headers, 'Idempotency-Key': `${ownKey}-${page}` } : headers;
 }
 
-function tooLarge(request: ApiRequest, pages: number): OrchestratorError {
+function tooLargePages(request: ApiRequest, pages: number): OrchestratorError {
   const what = `answered ${pages} pages with more than 4 MiB of items together; set a smaller 'paginate.maxPages', or ask for fewer fields`;
   return failure(request, 'too-large', what);
 }
 
 function failure(request: ApiRequest, reason: string, what: string): OrchestratorError {
-  return new OrchestratorError('AGENT_FAILED', `${describe(request)} ${what}`, { details: { reason } });
+  return new OrchestratorError('AGENT_FAILED', `${describeRequest(request)} ${what}`, { details: { reason } });
 }

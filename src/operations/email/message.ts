@@ -40,11 +40,11 @@ export function commonParts({ config }: Context): CommonParts {
 export function singleMessage(context: Context): MailMessage {
   const { config, idempotencyKey } = context;
   const [to, cc, bcc] = [addressesAt('to', config.to), addressesAt('cc', config.cc), addressesAt('bcc', config.bcc)];
-  if (to.length === 0) throw refused('to', 'has no address');
+  if (to.length === 0) throw invalidMailKey('to', 'has no address');
   const count = to.length + cc.length + bcc.length;
   if (count > MAX_RECIPIENTS) {
     const rule = `to, cc and bcc have ${count} addresses; a mail has at most ${MAX_RECIPIENTS}; use \`batch\` for more`;
-    throw refused('to', rule);
+    throw invalidMailKey('to', rule);
   }
   const common = commonParts(context);
   return { ...common, to, cc, bcc, ...texts(context), ...identity(idempotencyKey, common) };
@@ -64,7 +64,7 @@ export function recipientMessage(
 /** The address of a recipient. @throws INVALID_INPUT */
 export function recipientAddress(email: string): string {
   const { value, problem } = readPlainAddress(email);
-  if (!value) throw refused('email', problem);
+  if (!value) throw invalidMailKey('email', problem);
   return value.address;
 }
 
@@ -75,7 +75,7 @@ function texts(
 ): Pick<MailMessage, 'subject' | 'text' | 'html' | 'headers'> {
   const read: ReadText = (key, value) => (data && render(key, data)) ?? value ?? '';
   const [text, html] = [read('body', config.body), read('html', config.html)];
-  if (text === '' && html === '') throw refused('body', 'is empty, and so is `html`: a mail needs a text');
+  if (text === '' && html === '') throw invalidMailKey('body', 'is empty, and so is `html`: a mail needs a text');
   return {
     subject: lineAt('subject', read('subject', config.subject)),
     ...(text !== '' && { text }),
@@ -92,9 +92,9 @@ function toHeaders({ headers }: EmailConfig, read: ReadText): Record<string, str
     if (given === null) continue;
     const value = typeof given === 'string' ? read(`headers.${name}`, given) : String(given);
     const problem = mailHeaderProblem(name, value);
-    if (problem !== undefined) throw refused('headers', problem);
+    if (problem !== undefined) throw invalidMailKey('headers', problem);
     if (sent.some(([other]) => other.toLowerCase() === name.toLowerCase()))
-      throw refused('headers', `header \`${name}\` is given twice`);
+      throw invalidMailKey('headers', `header \`${name}\` is given twice`);
     sent.push([name, value]);
   }
   return Object.fromEntries(sent);
@@ -108,17 +108,17 @@ export function identity(key: string, { from }: Pick<MailMessage, 'from'>): Pick
 function toAttachment({ filename, content, contentType, encoding }: AttachmentConfig, i: number): MailAttachment {
   const at = `attachments[${i}]`;
   const name = readFilename(filename);
-  if ('problem' in name) throw refused(`${at}.filename`, name.problem);
+  if ('problem' in name) throw invalidMailKey(`${at}.filename`, name.problem);
   const file = typeof content === 'string' ? { content } : content;
   const isBase64 = (encoding ?? file.encoding) === 'base64';
   const kind = (encoding ?? file.encoding) == null ? encodedKind(file.content) : undefined;
   if (kind !== undefined)
-    throw refused(`${at}.content`, `is base64 of ${kind}, and would be sent as text; add \`encoding: base64\``);
+    throw invalidMailKey(`${at}.content`, `is base64 of ${kind}, and would be sent as text; add \`encoding: base64\``);
   const bytes = isBase64 ? fromBase64(file.content) : utf8ToBytes(file.content);
-  if (!bytes) throw refused(`${at}.content`, 'is not base64');
+  if (!bytes) throw invalidMailKey(`${at}.content`, 'is not base64');
   const type = contentType ?? file.contentType ?? (isBase64 ? 'application/octet-stream' : 'text/plain; charset=utf-8');
   const problem = mediaTypeProblem(type);
-  if (problem !== undefined) throw refused(`${at}.contentType`, problem);
+  if (problem !== undefined) throw invalidMailKey(`${at}.contentType`, problem);
   return { filename: name.value, content: bytes, contentType: type };
 }
 
@@ -148,16 +148,16 @@ function addressesAt(key: string, given: EmailConfig['to']): readonly MailAddres
 
 function addressAt(key: string, text: string): MailAddress {
   const { value, problem } = readAddress(text);
-  if (!value) throw refused(key, problem);
+  if (!value) throw invalidMailKey(key, problem);
   return value;
 }
 
 function lineAt(key: string, text: string): string {
   const problem = lineProblem(text);
-  if (problem !== undefined) throw refused(key, problem);
+  if (problem !== undefined) throw invalidMailKey(key, problem);
   return text;
 }
 
-function refused(key: string, problem: string): OrchestratorError {
+function invalidMailKey(key: string, problem: string): OrchestratorError {
   return new OrchestratorError('INVALID_INPUT', `\`${key}\` of the mail: ${problem}`);
 }

@@ -94,13 +94,13 @@ export function pdfOperation({ renderer, http, clock }: PdfOperationParts): Oper
     async run(context): Promise<PdfOutput> {
       const { config, idempotencyKey, signal } = context;
       const { html } = config;
-      if (html.trim() === '') throw refuse('`html` is empty; a PDF needs content');
+      if (html.trim() === '') throw invalidPdfInput('`html` is empty; a PDF needs content');
       if (html.length > MAX_HTML_CHARS) {
         const limit = `${html.length} characters; the limit is ${MAX_HTML_CHARS}`;
-        throw refuse(`\`html\` has ${limit}. Use smaller images, or split the document`);
+        throw invalidPdfInput(`\`html\` has ${limit}. Use smaller images, or split the document`);
       }
       const layout = toPageLayout(config);
-      if ('problem' in layout) throw refuse(`\`config.${layout.key}\` ${layout.problem}`);
+      if ('problem' in layout) throw invalidPdfInput(`\`config.${layout.key}\` ${layout.problem}`);
       if (renderer === undefined) throw new OrchestratorError('NOT_CONFIGURED', NEEDS_RENDERER);
       const timeoutMs = toMs(config.timeout ?? DEFAULT_TIMEOUT);
       const request = {
@@ -143,7 +143,7 @@ function countReferences(html: string): number {
 }
 
 function toOutput({ content, pages }: PdfDocument): PdfOutput {
-  if (pages > MAX_PAGES) throw refuse(`the document has ${pages} pages; the limit is ${MAX_PAGES}. Split it`);
+  if (pages > MAX_PAGES) throw invalidPdfInput(`the document has ${pages} pages; the limit is ${MAX_PAGES}. Split it`);
   const size = content.byteLength;
   if (size > MAX_PDF_BYTES) {
     const message = `the PDF has ${size} bytes; the limit is ${MAX_PDF_BYTES}. Use smaller images, or split the document`;
@@ -178,6 +178,6 @@ function checkConfig(config: JsonObject, hasRenderer: boolean): readonly ConfigI
 
 const hasExpression = (values: readonly unknown[]) => JSON.stringify(values).includes('${');
 
-function refuse(message: string): OrchestratorError {
+function invalidPdfInput(message: string): OrchestratorError {
   return new OrchestratorError('INVALID_INPUT', message);
 }

@@ -84,7 +84,7 @@ async function ask(calls: ModelCalls, number: number, messages: readonly ModelMe
     const answer = await underDeadline({ timeoutMs, setTimer: clock.setTimer, signal, late }, (within) =>
       provider.generate({ ...request, signal: within }),
     );
-    return checked(answer, providerName);
+    return checkedAnswer(answer, providerName);
   } catch (thrown) {
     if (signal.aborted || isOrchestratorError(thrown)) throw thrown;
     // The message of another provider may contain addresses and keys. Only the log receives it.
@@ -95,7 +95,7 @@ async function ask(calls: ModelCalls, number: number, messages: readonly ModelMe
 }
 
 /** Takes what the port names from the answer of a provider that the host may have written. */
-function checked(answer: ModelAnswer, provider: string): ModelAnswer {
+function checkedAnswer(answer: ModelAnswer, provider: string): ModelAnswer {
   const { text, toolCalls, usage, finishReason, model, state } = answer ?? {};
   const isCall = (call: unknown) =>
     typeof (call as JsonObject | null)?.id === 'string' && typeof (call as JsonObject).name === 'string';

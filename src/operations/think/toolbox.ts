@@ -52,7 +52,7 @@ export async function openToolbox(context: OperationContext<ThinkConfig>, server
     throw new OrchestratorError('INVALID_INPUT', message);
   }
   const names = new Set<string>();
-  return { tools: drafts.map((draft) => named(draft, names)), parts: lists.length };
+  return { tools: drafts.map((draft) => withModelName(draft, names)), parts: lists.length };
 }
 
 async function listTools(
@@ -64,12 +64,16 @@ async function listTools(
   const stored = await context.step({ kind: 'tool', number, name: `${mcp} (list of tools)` }, async () => {
     const at = { server: mcp, transport: transport ?? undefined };
     const all = await servers.list({ ...at, cacheMs: 0, signal: context.signal });
-    return { content: tool ? choose(all, typeof tool === 'string' ? [tool] : tool, mcp) : all, isError: false };
+    return { content: tool ? chooseTools(all, typeof tool === 'string' ? [tool] : tool, mcp) : all, isError: false };
   });
   return (stored as unknown as { readonly content: readonly ToolDescription[] }).content;
 }
 
-function choose(all: readonly ToolDescription[], names: readonly string[], server: string): readonly ToolDescription[] {
+function chooseTools(
+  all: readonly ToolDescription[],
+  names: readonly string[],
+  server: string,
+): readonly ToolDescription[] {
   return names.map((name) => {
     const found = all.find((tool) => tool.name === name);
     if (found) return found;
@@ -106,7 +110,7 @@ function agentDraft(entry: AgentEntry, index: number, context: OperationContext<
 const MAX_NAME = 64;
 
 /** Gives a tool the name that the model reads: its own, if no tool before it has the same. */
-function named({ name, otherName, description, schema, ...tool }: Draft, names: Set<string>): Tool {
+function withModelName({ name, otherName, description, schema, ...tool }: Draft, names: Set<string>): Tool {
   const own = [name, otherName].map((one) => one.replace(/[^A-Za-z0-9_-]/g, '_').slice(0, MAX_NAME) || '_');
   let free = own.find((one) => !names.has(one));
   for (let i = 2; free === undefined; i++) {

@@ -30,7 +30,7 @@ import {
   readName,
   readNote,
   readVersion,
-  refuse,
+  refuseComponent,
 } from '../../engine/component/component-fields.ts';
 import { decodeCursor, encodeCursor, pageLimit } from '../../engine/storage/cursor.ts';
 import { NAME_PATTERN } from '../../engine/ensemble/name.ts';
@@ -214,7 +214,7 @@ export function createComponents({
     try {
       if (text) readContent(text.kind, text.content, text.metadata, { functions, templates });
     } catch (error) {
-      refuse(`${name} ${version} can't be deployed: ${messageOf(error)}`);
+      refuseComponent(`${name} ${version} can't be deployed: ${messageOf(error)}`);
     }
   };
 
@@ -325,9 +325,10 @@ export function createComponents({
     async resolve(reference, options = {}) {
       refuseUnknownKeys(options, ['key'], 'components.resolve');
       const { key } = options;
-      if (typeof reference !== 'string') return refuse('a reference must be text, such as `prompt://greet@production`');
+      if (typeof reference !== 'string')
+        return refuseComponent('a reference must be text, such as `prompt://greet@production`');
       if (key !== undefined && (typeof key !== 'string' || key === ''))
-        return refuse('`key` must be text, and not empty');
+        return refuseComponent('`key` must be text, and not empty');
       return (await resolve(reference, key)).component;
     },
   };
@@ -375,16 +376,17 @@ function readContent(
   language: TextLanguage,
 ): ComponentContent {
   if (typeof content !== 'string' || content.trim() === '')
-    return refuse(`\`content\` must be the text of the ${kind}`);
+    return refuseComponent(`\`content\` must be the text of the ${kind}`);
   if (content.length > MAX_CONTENT)
-    return refuse(`\`content\` has ${content.length} characters, and at most ${MAX_CONTENT} are allowed`);
+    return refuseComponent(`\`content\` has ${content.length} characters, and at most ${MAX_CONTENT} are allowed`);
   try {
     if (kind === 'config') readComponentConfig(content);
     else if (language.templates || kind !== 'template' || !HAS_TAGS.test(content))
       // A process that only creates versions may have no language for templates with tags.
       compileComponentText(kind, content, false, language);
   } catch (error) {
-    if (error instanceof ExpressionSyntaxError) refuse(`\`content\` can't be read as a ${kind}: ${error.message}`);
+    if (error instanceof ExpressionSyntaxError)
+      refuseComponent(`\`content\` can't be read as a ${kind}: ${error.message}`);
     throw error;
   }
   return { kind, content, metadata };

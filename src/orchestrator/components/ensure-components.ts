@@ -5,7 +5,7 @@ import { equalJson, type Json } from '../../engine/base/json/json.ts';
 import type { MaybePromise } from '../../engine/base/maybe-promise.ts';
 import { isRecord, refuseUnknownKeys } from '../../engine/base/read-options.ts';
 import type { ComponentContent, ComponentMetadata } from '../../engine/component/component.ts';
-import { readMetadata, refuse } from '../../engine/component/component-fields.ts';
+import { readMetadata, refuseComponent } from '../../engine/component/component-fields.ts';
 import type { Component, ComponentCalls, EnsuredComponent, EnsureResult } from './components.ts';
 
 type ReadText = (name: string, version: string) => MaybePromise<ComponentContent | undefined>;
@@ -19,12 +19,12 @@ export async function ensureComponents(
   readText: ReadText,
   given: readonly EnsuredComponent[],
 ): Promise<readonly EnsureResult[]> {
-  if (!Array.isArray(given)) return refuse('components.ensure takes a list of components');
+  if (!Array.isArray(given)) return refuseComponent('components.ensure takes a list of components');
   const names = new Set<string>();
   for (const one of given) {
-    if (!isRecord(one)) return refuse('components.ensure takes a list of { name, kind, content }');
+    if (!isRecord(one)) return refuseComponent('components.ensure takes a list of { name, kind, content }');
     refuseUnknownKeys(one, KEYS, 'components.ensure');
-    if (names.has(one.name)) return refuse(`components.ensure has component \`${one.name}\` twice`);
+    if (names.has(one.name)) return refuseComponent(`components.ensure has component \`${one.name}\` twice`);
     names.add(one.name);
   }
   const results: EnsureResult[] = [];
@@ -73,7 +73,7 @@ async function ensureRegistered(
   });
   if (!found) await api.register({ name, kind, file, metadata });
   else if (found.kind !== kind)
-    refuse(
+    refuseComponent(
       `components.ensure: component \`${name}\` is a ${found.kind}, and not a ${kind}; give the ${kind} another name`,
     );
   else if (found.file !== file || !isSame(found.metadata, metadata))

@@ -12,7 +12,7 @@ import {
   type Rollout,
   type Split,
 } from '../../engine/component/component.ts';
-import { readNote, readVersion, refuse } from '../../engine/component/component-fields.ts';
+import { readNote, readVersion, refuseComponent } from '../../engine/component/component-fields.ts';
 import { areSteps, guardProblem, STEPS_RULE } from '../../engine/component/guard.ts';
 import { mainVersion, splitProblem } from '../../engine/component/split.ts';
 import type { StoredComponent } from '../../engine/component/component-source.port.ts';
@@ -107,7 +107,9 @@ export function rolledBack(deployment: Deployment, now: number, message: string)
 export function readEnvironment(environment: unknown): string {
   const problem = environmentProblem(environment);
   if (problem === undefined) return environment as string;
-  return refuse(`\`to\` ${isVersion(environment) ? 'must be the name of an environment, not a version' : problem}`);
+  return refuseComponent(
+    `\`to\` ${isVersion(environment) ? 'must be the name of an environment, not a version' : problem}`,
+  );
 }
 
 type Share = Pick<Deployment, 'version' | 'split' | 'rollout'>;
@@ -116,16 +118,18 @@ function readShare(given: NewDeployment, before: Deployment | undefined): Share 
   const { to, version, split, guard, steps, every } = given;
   const isSplit = split !== undefined || guard !== undefined;
   if (!isSplit && (steps !== undefined || every !== undefined))
-    return refuse('`steps` and `every` belong to a rollout, which has a `guard`');
-  if (isSplit && to === LATEST) return refuse('`latest` is one version: it takes no `split` and no `guard`');
+    return refuseComponent('`steps` and `every` belong to a rollout, which has a `guard`');
+  if (isSplit && to === LATEST) return refuseComponent('`latest` is one version: it takes no `split` and no `guard`');
   if (split === undefined) {
     const whole = readVersion(version);
     return guard === undefined ? { version: whole } : startRollout(whole, given, before);
   }
   if (version !== undefined || guard !== undefined || steps !== undefined || every !== undefined)
-    return refuse('`split` has the versions and their shares: leave `version`, `guard`, `steps` and `every` out');
+    return refuseComponent(
+      '`split` has the versions and their shares: leave `version`, `guard`, `steps` and `every` out',
+    );
   const problem = splitProblem(split);
-  return problem === undefined ? { version: mainVersion(split), split } : refuse(`\`split\` ${problem}`);
+  return problem === undefined ? { version: mainVersion(split), split } : refuseComponent(`\`split\` ${problem}`);
 }
 
 function startRollout(
@@ -135,14 +139,14 @@ function startRollout(
 ): Share {
   const base = before && baseOf(before);
   if (base === undefined || base === version)
-    return refuse(
+    return refuseComponent(
       `\`guard\` replaces another version in steps, and \`${to}\` has ${base ?? 'none'}: deploy ${version} without it`,
     );
   const problem = guardProblem(guard);
-  if (problem !== undefined) return refuse(`\`guard\` ${problem}`);
-  if (!areSteps(steps)) return refuse(`\`steps\` ${STEPS_RULE}`);
+  if (problem !== undefined) return refuseComponent(`\`guard\` ${problem}`);
+  if (!areSteps(steps)) return refuseComponent(`\`steps\` ${STEPS_RULE}`);
   if (!isDuration(every) || toMs(every) < MIN_EVERY_MS)
-    return refuse(`\`every\` ${DURATION_RULE}, of at least ${MIN_EVERY_MS}`);
+    return refuseComponent(`\`every\` ${DURATION_RULE}, of at least ${MIN_EVERY_MS}`);
   return shareOf({ version, guard: guard as string, steps, step: 0, everyMs: toMs(every) }, base);
 }
 
@@ -185,13 +189,13 @@ function withHistory(share: Share, history: readonly string[]): Share & History 
 
 function readBy(by: unknown, { split }: Share, functions: FunctionTable | undefined): string | undefined {
   if (by === undefined) return undefined;
-  if (!split) return refuse('`by` decides about a split: pass `split` or `guard` too');
+  if (!split) return refuseComponent('`by` decides about a split: pass `split` or `guard` too');
   if (typeof by !== 'string' || !by.includes('${'))
-    return refuse('`by` must be an expression that reads the input, such as `${input.userId}`');
+    return refuseComponent('`by` must be an expression that reads the input, such as `${input.userId}`');
   try {
     compileSplitKey(by, functions);
   } catch (error) {
-    if (error instanceof ExpressionSyntaxError) return refuse(`\`by\` can't be read: ${error.message}`);
+    if (error instanceof ExpressionSyntaxError) return refuseComponent(`\`by\` can't be read: ${error.message}`);
     throw error;
   }
   return by;

@@ -121,7 +121,7 @@ function notFound(
   const environments = (component?.deployments ?? []).map(
     ({ environment, version, split }) => `${environment} (${split ? showSplit(split) : version})`,
   );
-  const known = component ? `; versions: ${shown(versions)}; environments: ${shown(environments)}` : '';
+  const known = component ? `; versions: ${listOfNames(versions)}; environments: ${listOfNames(environments)}` : '';
   const message = `${kind}://${name}@${ref} leads to no version: ${remedy}${known}`;
   return new OrchestratorError('VERSION_NOT_FOUND', message, { details: { component: name, ref, versions } });
 }
@@ -129,7 +129,7 @@ function notFound(
 /** A deployment of a version that does not exist. */
 export function noVersion(name: string, version: string, versions: StoredComponent['versions']): OrchestratorError {
   const known = highestFirst(versions);
-  const message = `component \`${name}\` has no version ${version}; create it: ${COMMAND} tag ${name} ${version}; versions: ${shown(known)}`;
+  const message = `component \`${name}\` has no version ${version}; create it: ${COMMAND} tag ${name} ${version}; versions: ${listOfNames(known)}`;
   return new OrchestratorError('VERSION_NOT_FOUND', message, {
     details: { component: name, ref: version, versions: known },
   });
@@ -146,7 +146,7 @@ function highestFirst(versions: StoredComponent['versions']): readonly string[] 
   return versions.map(({ version }) => version).sort((a, b) => compareVersions(b, a));
 }
 
-function shown(names: readonly string[]): string {
+function listOfNames(names: readonly string[]): string {
   if (names.length === 0) return 'none';
   return names.length > SHOWN ? `${names.slice(0, SHOWN).join(', ')}, ... (${names.length})` : names.join(', ');
 }

@@ -88,7 +88,7 @@ function scheduleInputProblems({ definition }: ParsedEnsemble, { inputSchema }: 
  */
 export function loadEnsemble(source: EnsembleSource, host: CompileHost): LoadedEnsemble {
   const checked = checkSource(source, host);
-  refuse([findingsOf(checked, [], '')]);
+  refuseBrokenDefinitions([findingsOf(checked, [], '')]);
   return toLoaded(checked);
 }
 
@@ -108,7 +108,7 @@ export async function loadNewEnsemble(
   const calls = checked.result?.calls ?? [];
   const known = new Set([nameOf(checked)]);
   for (const { ensemble } of calls) if (!known.has(ensemble) && (await exists(ensemble))) known.add(ensemble);
-  refuse([findingsOf(checked, [...unknownCalls(calls, known), ...onlyInCode(checked)], '')]);
+  refuseBrokenDefinitions([findingsOf(checked, [...unknownCalls(calls, known), ...onlyInCode(checked)], '')]);
   return toLoaded(checked);
 }
 
@@ -149,7 +149,7 @@ export function loadEnsembles(
   );
   // An ensemble whose name could not be read may be the ensemble that a step starts.
   const names = named.length === all.length ? new Set(named.map(nameOf)) : undefined;
-  refuse(
+  refuseBrokenDefinitions(
     all.map((checked, i) => {
       const unknown = names && checked.result ? unknownCalls(checked.result.calls, names) : [];
       const shared = together[named.indexOf(checked)] ?? [];
@@ -191,7 +191,7 @@ function findingsOf(checked: CheckedSource, more: readonly Problem[], ensemble: 
   return { ensemble, name: nameOf(checked), issues: named, notConfigured };
 }
 
-function refuse(all: readonly Findings[]): void {
+function refuseBrokenDefinitions(all: readonly Findings[]): void {
   const broken = all.filter(({ issues }) => issues.length > 0);
   const [first] = broken;
   if (!first) return;
@@ -263,7 +263,7 @@ export function loadSharedAgent(
 
 function refuseProblems(problems: readonly Problem[], name = ''): void {
   const notConfigured = problems.every((problem) => problem.notConfigured);
-  refuse([{ ensemble: '', name, issues: toIssues(problems, undefined), notConfigured }]);
+  refuseBrokenDefinitions([{ ensemble: '', name, issues: toIssues(problems, undefined), notConfigured }]);
 }
 
 /** Logs the warnings of all ensembles. */

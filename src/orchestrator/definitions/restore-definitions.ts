@@ -50,7 +50,7 @@ export function createRestore(known: {
       // The storage did not answer, which says nothing about the definition.
       if (isOrchestratorError(error) && error.retryable) throw error;
       // What was stored under this hash could be compiled once. Then a script or another part is missing here, or the row was changed.
-      if (hashJson(definition) !== version) throw damaged(version, error);
+      if (hashJson(definition) !== version) throw damagedDefinition(version, error);
       return messageOf(error);
     }
   };
@@ -71,7 +71,7 @@ export function createRestore(known: {
   };
 }
 
-function damaged(version: string, cause: unknown): OrchestratorError {
+function damagedDefinition(version: string, cause: unknown): OrchestratorError {
   const row = `definition ${version}`;
   const message = `the stored ${row} is not the one that was stored; restore it from a backup`;
   return new OrchestratorError('INTERNAL', message, { cause, details: { row } });

@@ -50,7 +50,7 @@ function* eventsOf(entry: CommitEntry, execution: NewExecution, begunAt: number 
     yield { executionId, event: 'execution.started', key: '', at: begunAt, data };
   }
   // The steps of a start are results that a retry keeps.
-  if (!entry.start) for (const step of entry.steps) if (isResult(step)) yield completed(executionId, step);
+  if (!entry.start) for (const step of entry.steps) if (isResult(step)) yield completedEvent(executionId, step);
   if (entry.state) {
     const { value: state, expectedVersion, updatedAt: at } = entry.state;
     const data = (id: () => string) => ({ id: id(), executionId, state });
@@ -64,7 +64,7 @@ function isResult({ note, status, retryAt }: StepRecord): boolean {
   return note !== true && status === 'completed' && retryAt === undefined;
 }
 
-function completed(executionId: string, step: StepRecord): EntryEvent {
+function completedEvent(executionId: string, step: StepRecord): EntryEvent {
   const { key, name: agent, output, startedAt } = step;
   const duration = Math.round(step.duration);
   const data = (id: () => string) => ({ id: id(), executionId, agent, output, duration });

@@ -10,7 +10,7 @@ import {
   oneOf,
   optional,
   readOptions,
-  required,
+  requiredOption,
 } from '../../engine/base/read-options.ts';
 import { headerProblem } from '../../engine/host/http-header.ts';
 import type { HttpClient } from '../../engine/host/http.port.ts';
@@ -19,7 +19,7 @@ import type { ModelProvider } from '../../engine/operation/model.port.ts';
 type Models = Readonly<Record<string, ModelProvider | ModelServerOptions>>;
 
 const CHECKS: OptionChecks<ModelServerOptions> = {
-  url: required<string>(
+  url: requiredOption<string>(
     "the http or https address of a model server, such as 'https://api.openai.com/v1', without a user name and a fragment",
     isAddress,
   ),

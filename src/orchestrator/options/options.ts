@@ -16,7 +16,7 @@ import {
   optional,
   readOptions,
   refuseUnknownKeys,
-  required,
+  requiredOption,
   someText,
   withMethods,
 } from '../../engine/base/read-options.ts';
@@ -228,7 +228,7 @@ function misuse(what: string): TypeError {
 function checkSignalLinks(options: SignalLinksOptions): void {
   const what = 'createOrchestrator: `signalLinks`';
   readOptions(what, options, {
-    url: required(
+    url: requiredOption(
       "the public address of the mounted handler, such as 'https://flows.example/service', without a query",
       like(/^https?:\/\/[^/?#@\s]+(\/[^?#\s]*)?$/),
     ),

@@ -10,7 +10,7 @@ import {
   oneOf,
   optional,
   readOptions,
-  required,
+  requiredOption,
 } from '../../engine/base/read-options.ts';
 import { headerProblem } from '../../engine/host/http-header.ts';
 import type { McpClient, ToolServerAuth, ToolServerOptions } from '../../engine/operation/tool-server.port.ts';
@@ -72,7 +72,7 @@ function checkAuth(given: unknown, server: string): void {
   readOptions(what, given as object, checks as OptionChecks<object>);
 }
 
-const AUTH_TEXT = required('text, not empty; is its variable set?', isText);
+const AUTH_TEXT = requiredOption('text, not empty; is its variable set?', isText);
 const AUTH_CHECKS: Readonly<Record<string, OptionCheck>> = {
   type: checkedLater,
   tokenUrl: urlProblem,

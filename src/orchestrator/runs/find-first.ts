@@ -21,7 +21,7 @@ export async function findFirst({ executions }: RecordReader, execution: NewExec
   const accepted = first === undefined ? undefined : await executions.getAccepted(first);
   if (!accepted) return undefined;
   const given = byKey === undefined ? 'id' : 'idempotency key';
-  const refuse = (how: string) => reused(given, accepted.id, how);
+  const refuse = (how: string) => reusedKey(given, accepted.id, how);
   if (accepted.ensemble !== ensemble) throw refuse('for another ensemble');
   if (!equalJson(accepted.input, input)) throw refuse('with another input');
   if (isOwn && accepted.id !== id) throw refuse('with another id');
@@ -38,7 +38,7 @@ export async function newestOf({ executions }: RecordReader, id: string): Promis
   }
 }
 
-function reused(given: 'id' | 'idempotency key', executionId: string, how: string): OrchestratorError {
+function reusedKey(given: 'id' | 'idempotency key', executionId: string, how: string): OrchestratorError {
   const message = `the ${given} belongs to execution ${executionId}, which was started ${how}; use a new one for another start`;
   return new OrchestratorError('IDEMPOTENCY_KEY_REUSED', message, { details: { executionId } });
 }

@@ -80,11 +80,11 @@ export function createWebhookClaims(
       const next: Record<string, Claim> = { ...claims };
       for (const method of methods) {
         const inCode = codeOwner(method, path);
-        if (inCode !== undefined) throw taken(inCode, method, path);
+        if (inCode !== undefined) throw takenPath(inCode, method, path);
         const { ensemble: owner = ensemble, at = 0 } = claims[method] ?? {};
         if (owner === ensemble && at > now - STALE_MS / 2) continue;
         if (owner !== ensemble && (at > now - STALE_MS || (await hasWebhook(owner, method, path))))
-          throw taken(owner, method, path);
+          throw takenPath(owner, method, path);
         next[method] = { ensemble, at: now };
       }
       return methods.some((method) => next[method] !== claims[method]) ? next : undefined;
@@ -124,7 +124,7 @@ export function createWebhookClaims(
   };
 }
 
-function taken(owner: string, method: string, path: string): OrchestratorError {
+function takenPath(owner: string, method: string, path: string): OrchestratorError {
   const message = `ensemble \`${owner}\` has a trigger for ${method} ${path}; change one of them`;
   return new OrchestratorError('CONFLICT', message);
 }

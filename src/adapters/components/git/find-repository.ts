@@ -17,17 +17,19 @@ export interface Repository {
 
 /** @throws NOT_CONFIGURED if there is no repository, or one in a form that can't be read */
 export async function findRepository(path: string): Promise<Repository> {
-  const start = await realpath(path).catch(() => refuse(`there is no folder ${resolve(path)}`));
-  if (await isGitDir(start)) return checked({ headDir: start, gitDir: start, project: undefined, prefix: '' });
+  const start = await realpath(path).catch(() => refuseRepository(`there is no folder ${resolve(path)}`));
+  if (await isGitDir(start))
+    return checkedRepository({ headDir: start, gitDir: start, project: undefined, prefix: '' });
   for (let folder = start; ; folder = dirname(folder)) {
     const headDir = await gitDirOf(join(folder, '.git'));
     if (headDir !== undefined) {
       const inside = relative(folder, start).split(sep).join('/');
       const shared = await readFile(join(headDir, 'commondir'), 'utf8').catch(() => '.');
       const gitDir = resolve(headDir, shared.trim());
-      return checked({ headDir, gitDir, project: start, prefix: inside === '' ? '' : `${inside}/` });
+      return checkedRepository({ headDir, gitDir, project: start, prefix: inside === '' ? '' : `${inside}/` });
     }
-    if (dirname(folder) === folder) return refuse(`${start} is not in a git repository; run \`git init\` there`);
+    if (dirname(folder) === folder)
+      return refuseRepository(`${start} is not in a git repository; run \`git init\` there`);
   }
 }
 
@@ -49,15 +51,19 @@ async function isGitDir(path: string): Promise<boolean> {
   return (await isThere('HEAD')) && (await isThere('objects')) && (await isThere('refs'));
 }
 
-async function checked(repository: Repository): Promise<Repository> {
+async function checkedRepository(repository: Repository): Promise<Repository> {
   const config = await readFile(join(repository.gitDir, 'config'), 'utf8').catch(() => '');
   const form = /^\s*(?:refstorage\s*=\s*reftable|objectformat\s*=\s*sha256)\s*$/im.exec(config)?.[0].trim();
   if (await readFile(join(repository.gitDir, 'objects/info/alternates'), 'utf8').catch(() => ''))
-    return refuse(`${repository.gitDir} borrows objects from another repository, which can't be read; clone it whole`);
+    return refuseRepository(
+      `${repository.gitDir} borrows objects from another repository, which can't be read; clone it whole`,
+    );
   if (form === undefined) return repository;
-  return refuse(`${repository.gitDir} has \`${form}\`, which can't be read; it must have files as refs, and SHA-1`);
+  return refuseRepository(
+    `${repository.gitDir} has \`${form}\`, which can't be read; it must have files as refs, and SHA-1`,
+  );
 }
 
-function refuse(message: string): never {
+function refuseRepository(message: string): never {
   throw new OrchestratorError('NOT_CONFIGURED', `gitComponents: ${message}`);
 }

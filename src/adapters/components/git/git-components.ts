@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { OrchestratorError } from '../../../engine/base/errors.ts';
 import { hashJson } from '../../../engine/base/bytes/hash.ts';
 import type { Json } from '../../../engine/base/json/json.ts';
-import { checkedLater, isText, readOptions, required, someText } from '../../../engine/base/read-options.ts';
+import { checkedLater, isText, readOptions, requiredOption, someText } from '../../../engine/base/read-options.ts';
 import type { ComponentContent, ComponentVersion, Deployment, Split } from '../../../engine/component/component.ts';
 import { compareVersions, environmentProblem, isVersion, MAX_CONTENT } from '../../../engine/component/component.ts';
 import { isRollout } from '../../../engine/component/guard.ts';
@@ -86,10 +86,10 @@ interface ComponentTags {
  */
 export function gitComponents(options: GitComponentsOptions): GitComponents {
   const { path, author = { name: 'ensemble-orchestrator' } } = readOptions('gitComponents', options, {
-    path: required('the path of a folder', isText),
+    path: requiredOption('the path of a folder', isText),
     author: checkedLater,
   });
-  readOptions('gitComponents: author', author, { name: required('text', isText), email: someText });
+  readOptions('gitComponents: author', author, { name: requiredOption('text', isText), email: someText });
   let opened: Promise<Opened> | undefined;
   const open = () => {
     opened ??= openRepository(path).catch((error: unknown) => {
@@ -108,7 +108,7 @@ export function gitComponents(options: GitComponentsOptions): GitComponents {
     async read(name) {
       const opened = await open();
       const registered = (await readRegistrations(opened)).get(name);
-      return describe(opened, name, registered);
+      return describeComponent(opened, name, registered);
     },
     async list({ limit, after }) {
       const opened = await open();
@@ -116,7 +116,9 @@ export function gitComponents(options: GitComponentsOptions): GitComponents {
         .filter(({ name }) => after === undefined || name > after)
         .sort((a, b) => (a.name < b.name ? -1 : 1))
         .slice(0, limit);
-      const found = await Promise.all(names.map((registered) => describe(opened, registered.name, registered)));
+      const found = await Promise.all(
+        names.map((registered) => describeComponent(opened, registered.name, registered)),
+      );
       return found.filter((one) => one !== undefined);
     },
     async content(name, version) {
@@ -133,7 +135,7 @@ export function gitComponents(options: GitComponentsOptions): GitComponents {
         if (found && registrationTag(found) !== expected) return undefined;
         const kept = { ...registration, ...(found && { kind: found.kind }) };
         const isWritten = await writeRegistration(opened, kept, sign(undefined, now));
-        return isWritten ? describe(opened, kept.name, kept) : undefined;
+        return isWritten ? describeComponent(opened, kept.name, kept) : undefined;
       });
     },
     async addVersion(name, version, content) {
@@ -229,7 +231,7 @@ async function readHead({ headDir }: Repository, refs: Refs) {
 }
 
 /** A component that is in no `components.yaml` any more keeps its versions. */
-async function describe(
+async function describeComponent(
   opened: Opened,
   name: string,
   registered: Registration | undefined,

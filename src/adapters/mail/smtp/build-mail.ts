@@ -28,13 +28,13 @@ export async function buildMail(message: MailMessage, { MailComposer }: Nodemail
   ];
   for (const { filename, contentType } of message.attachments) {
     if (/^multipart\//i.test(contentType))
-      throw refused(
+      throw invalidMail(
         `attachment ${JSON.stringify(filename)} has the type ${contentType}, which only a message can have`,
       );
   }
   const composer = new MailComposer({
-    ...{ from: shown(from), to: to.map(shown), cc: cc.map(shown) },
-    ...(message.replyTo && { replyTo: shown(toAscii(message.replyTo)) }),
+    ...{ from: toSmtpAddress(from), to: to.map(toSmtpAddress), cc: cc.map(toSmtpAddress) },
+    ...(message.replyTo && { replyTo: toSmtpAddress(toAscii(message.replyTo)) }),
     subject: message.subject,
     ...(message.text !== undefined && { text: message.text }),
     ...(message.html !== undefined && { html: message.html }),
@@ -62,16 +62,16 @@ function toAscii({ address, name }: MailAddress): MailAddress {
   const [local, domain] = [address.slice(0, at), address.slice(at + 1)];
   const ascii = /^\[[0-9a-z.:]+\]$/i.test(domain) ? domain : domainToASCII(domain);
   if (at < 1 || ascii === '' || !/^[!-;=?-~]+$/.test(local))
-    throw refused(
+    throw invalidMail(
       `the address ${JSON.stringify(address.slice(0, 100))} can't be sent over SMTP: the part before the @ must be ASCII without spaces and angle brackets, and the part after it a domain`,
     );
   return { address: `${local}@${ascii}`, ...(name !== undefined && { name }) };
 }
 
-function shown({ address, name }: MailAddress): { readonly address: string; readonly name: string } {
+function toSmtpAddress({ address, name }: MailAddress): { readonly address: string; readonly name: string } {
   return { address, name: name ?? '' };
 }
 
-function refused(why: string): OrchestratorError {
+function invalidMail(why: string): OrchestratorError {
   return new OrchestratorError('INVALID_INPUT', `smtpMail: ${why}`);
 }

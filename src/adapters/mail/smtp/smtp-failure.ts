@@ -45,7 +45,7 @@ export function smtpFailure(server: SmtpServer, progress: Progress, thrown: unkn
   if (refusals.length > 0) return recipientFailure(server, refusals);
   const { responseCode, command = '', code = '' } = report;
   if (responseCode === undefined) return brokenFailure(server, progress, report);
-  const said = `mail server ${label(server)} answered ${shown(report.response ?? report.message, server)} at ${progress.doing}`;
+  const said = `mail server ${label(server)} answered ${maskServerText(report.response ?? report.message, server)} at ${progress.doing}`;
   const details = { responseCode };
   // After the content, a code is a definite answer: the server has not taken the mail.
   if (responseCode < 500) return new OrchestratorError('AGENT_FAILED', said, { details, retryable: true });
@@ -71,7 +71,7 @@ export function recipientFailure(server: SmtpServer, refusals: readonly Report[]
   const { responseCode = 0, response, message } = worst;
   const rejected = refusals.flatMap(({ recipient }) => recipient ?? []);
   const others = rejected.length > 1 ? ` and ${rejected.length - 1} more` : '';
-  const said = `mail server ${label(server)} refused the recipient ${rejected[0]}${others}: ${shown(response ?? message, server)}; nobody got the mail`;
+  const said = `mail server ${label(server)} refused the recipient ${rejected[0]}${others}: ${maskServerText(response ?? message, server)}; nobody got the mail`;
   const isRefused = responseCode >= 500 && !WANTS_LOGIN.includes(responseCode);
   return new OrchestratorError(isRefused ? 'INVALID_INPUT' : 'AGENT_FAILED', said, {
     details: { responseCode, rejected },
@@ -82,7 +82,7 @@ export function recipientFailure(server: SmtpServer, refusals: readonly Report[]
 /** The server gave no answer that decides: the connection broke, or its beginning failed. */
 function brokenFailure(server: SmtpServer, { doing, hasBegun }: Progress, report: Report): OrchestratorError {
   const { code, originalCode = '', command } = report;
-  const text = shown(messageOf(report), server);
+  const text = maskServerText(messageOf(report), server);
   const fail = (why: string, retryable: boolean, details = {}) =>
     new OrchestratorError('AGENT_FAILED', `mail server ${label(server)}: ${why}`, { details, retryable });
   if (code === 'EMESSAGE' && command === 'MAIL FROM')
@@ -120,7 +120,7 @@ function label({ host, port }: SmtpServer): string {
 }
 
 /** Masked before it is cut: a part of a secret would not be found. */
-function shown(text: string, { auth }: SmtpServer): string {
+function maskServerText(text: string, { auth }: SmtpServer): string {
   let masked = text;
   if (auth) {
     const forms = [encode(`\0${auth.user}\0${auth.pass}`), encode(auth.pass), auth.pass];

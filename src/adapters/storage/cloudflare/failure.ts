@@ -23,7 +23,7 @@ export function toCloudflareFailure(store: string, thrown: unknown): Orchestrato
 }
 
 /** Runs a call of a binding. @throws OrchestratorError for whatever the binding throws; the signal's reason after it has aborted */
-export async function calling<T>(store: string, call: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+export async function withBindingErrors<T>(store: string, call: () => Promise<T>, signal?: AbortSignal): Promise<T> {
   try {
     return await call();
   } catch (thrown) {

@@ -5,7 +5,7 @@ import type { Json } from '../../../engine/base/json/json.ts';
 import { checkKey, isPlainText, type KeyPage, type KvStore, MAX_KEY_BYTES } from '../../../engine/storage/data.port.ts';
 import { readPages } from '../bounded-reads.ts';
 import { compareKeys } from '../compare-bytes.ts';
-import { calling } from './failure.ts';
+import { withBindingErrors } from './failure.ts';
 
 /** What the store needs of a namespace. The binding of a Worker has it. */
 export interface KvNamespaceBinding {
@@ -48,7 +48,7 @@ export function kvNamespace(namespace: KvNamespaceBinding): KvStore {
       throw new TypeError('kvNamespace: pass the KV namespace of the Worker, such as `env.CACHE`');
     }
   }
-  const call = <T>(run: () => Promise<T>, signal?: AbortSignal) => calling('kvNamespace', run, signal);
+  const call = <T>(run: () => Promise<T>, signal?: AbortSignal) => withBindingErrors('kvNamespace', run, signal);
   const listed = lister(namespace);
   return {
     kind: 'kv',

@@ -10,7 +10,7 @@ import {
 import { objectTooLarge, readPages } from '../bounded-reads.ts';
 import { uploadInParts } from '../upload-in-parts.ts';
 import { wellFormed } from '../well-formed.ts';
-import { calling } from './failure.ts';
+import { withBindingErrors } from './failure.ts';
 
 /** What R2 keeps with an object. */
 export interface R2Description {
@@ -73,7 +73,7 @@ export function r2Bucket(bucket: R2BucketBinding): Required<Omit<ObjectStore, 'r
   if (METHODS.some((method) => typeof bucket?.[method] !== 'function')) {
     throw new TypeError('r2Bucket: pass the R2 bucket of the Worker, such as `env.REPORTS`');
   }
-  const call = <T>(run: () => Promise<T>, signal?: AbortSignal) => calling('r2Bucket', run, signal);
+  const call = <T>(run: () => Promise<T>, signal?: AbortSignal) => withBindingErrors('r2Bucket', run, signal);
   return {
     kind: 'objects',
     get: (key, { maxBytes = Number.POSITIVE_INFINITY } = {}) =>
@@ -87,9 +87,9 @@ export function r2Bucket(bucket: R2BucketBinding): Required<Omit<ObjectStore, 'r
       }),
     put: (key, { content, ...about }) =>
       call(async () => {
-        await bucket.put(checkKey(key), content, describe(about));
+        await bucket.put(checkKey(key), content, toR2Description(about));
       }),
-    putStream: async (key, { content, ...about }) => upload(bucket, checkKey(key), content, describe(about)),
+    putStream: async (key, { content, ...about }) => upload(bucket, checkKey(key), content, toR2Description(about)),
     delete: (key) =>
       call(async () => {
         const isStored = (await bucket.head(checkKey(key))) !== null;
@@ -124,7 +124,7 @@ function isKey(name: string): boolean {
 type About = Pick<StoredObject, 'contentType' | 'updatedAt'>;
 
 // The type that R2 sends to browsers has plain characters only. The exact one is kept apart.
-function describe({ contentType, updatedAt }: About): R2Description {
+function toR2Description({ contentType, updatedAt }: About): R2Description {
   const isPlain = /^[!-~]+\/[!-~ ]*[!-~]$/.test(contentType);
   return {
     httpMetadata: { contentType: isPlain ? contentType : 'application/octet-stream' },
@@ -158,7 +158,7 @@ async function upload(
   content: AsyncIterable<Uint8Array>,
   description: R2Description,
 ): Promise<number> {
-  const call = <T>(run: () => Promise<T>) => calling('r2Bucket', run);
+  const call = <T>(run: () => Promise<T>) => withBindingErrors('r2Bucket', run);
   return uploadInParts<R2UploadedPart>(content, {
     whole: (bytes) => call(() => bucket.put(key, bytes, description)),
     async begin() {

@@ -66,32 +66,32 @@ export function folderObjects(folder: string): Required<Omit<ObjectStore, 'ready
   return {
     kind: 'objects',
     get: (key, { maxBytes = Number.POSITIVE_INFINITY } = {}) =>
-      failing(async () => {
+      withFolderErrors(async () => {
         const found = await stat(fileOf(key)).catch(unlessMissing);
         if (found && found.size - MAX_HEADER_BYTES > maxBytes) throw objectTooLarge(maxBytes);
         const bytes = await readFile(fileOf(key)).catch(unlessMissing);
         return bytes && readObject(new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength), key);
       }),
     put: (key, object) =>
-      failing(async () => {
+      withFolderErrors(async () => {
         await store(key, (file) => writeObject(file, object, [object.content]));
       }),
     async putStream(key, object) {
-      const source = guarded(object.content);
+      const source = rememberThrown(object.content);
       try {
-        return await failing(() => store(key, (file) => writeObject(file, object, source.parts)));
+        return await withFolderErrors(() => store(key, (file) => writeObject(file, object, source.parts)));
       } catch (thrown) {
         // What the content threw is the caller's own error.
         throw source.failed() ? source.error() : thrown;
       }
     },
-    delete: (key) => failing(() => remove(fileOf(key), root)),
-    list: (page) => failing(() => listFolder(root, page)),
+    delete: (key) => withFolderErrors(() => remove(fileOf(key), root)),
+    list: (page) => withFolderErrors(() => listFolder(root, page)),
   };
 }
 
 /** Remembers what an iteration threw. */
-function guarded(content: AsyncIterable<Uint8Array>) {
+function rememberThrown(content: AsyncIterable<Uint8Array>) {
   let thrown: { readonly error: unknown } | undefined;
   async function* parts() {
     try {
@@ -172,7 +172,7 @@ async function syncFolder(folder: string): Promise<void> {
 }
 
 /** Calls in which the system fails end with the library's error. */
-async function failing<T>(call: () => Promise<T>): Promise<T> {
+async function withFolderErrors<T>(call: () => Promise<T>): Promise<T> {
   try {
     return await call();
   } catch (thrown) {

@@ -10,7 +10,7 @@ import {
   type OptionChecks,
   optional,
   readOptions,
-  required,
+  requiredOption,
   someText,
   wholeNumber,
   withMethods,
@@ -53,11 +53,14 @@ export interface S3Place {
 const MAX_PREFIX_BYTES = 250;
 const GIB = 2 ** 30;
 
-const TEXT = required('text', isText);
+const TEXT = requiredOption('text', isText);
 const CHECKS: OptionChecks<S3ObjectsOptions> = {
   url: httpAddress,
-  region: required('lower-case letters, digits and hyphens', like(/^[a-z0-9-]+$/)),
-  bucket: required('3 to 63 lower-case letters, digits, dots and hyphens', like(/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/)),
+  region: requiredOption('lower-case letters, digits and hyphens', like(/^[a-z0-9-]+$/)),
+  bucket: requiredOption(
+    '3 to 63 lower-case letters, digits, dots and hyphens',
+    like(/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/),
+  ),
   accessKeyId: TEXT,
   secretAccessKey: TEXT,
   sessionToken: someText,

@@ -25,10 +25,10 @@ export async function uploadParts(
   return uploadInParts<string>(content, {
     whole,
     async begin() {
-      const uploadId = await begin(send, name, headers);
+      const uploadId = await beginUpload(send, name, headers);
       return {
         async add(part, number) {
-          if (number > MAX_PARTS) throw tooLarge();
+          if (number > MAX_PARTS) throw tooLargeObject();
           return sendPart(send, { name, uploadId, number, part });
         },
         complete: (tags) => complete(send, name, uploadId, tags),
@@ -38,7 +38,7 @@ export async function uploadParts(
   });
 }
 
-async function begin(send: SendToS3, name: string, headers: Readonly<Record<string, string>>): Promise<string> {
+async function beginUpload(send: SendToS3, name: string, headers: Readonly<Record<string, string>>): Promise<string> {
   const response = await send({ action: 'put', method: 'POST', name, query: { uploads: '' }, headers });
   const uploadId = readText(new TextDecoder().decode(response.body), 'UploadId');
   if (response.status !== 200 || uploadId === undefined) throw toS3Failure('put', response);
@@ -74,7 +74,7 @@ async function abort(send: SendToS3, name: string, uploadId: string): Promise<vo
   await send({ action: 'put', method: 'DELETE', name, query: { uploadId } }).catch(() => undefined);
 }
 
-function tooLarge(): OrchestratorError {
+function tooLargeObject(): OrchestratorError {
   const gib = Math.floor((PART_BYTES * MAX_PARTS) / 2 ** 30);
   return new OrchestratorError('INVALID_REQUEST', `s3Objects: the object is larger than ${gib} GiB`);
 }

@@ -42,10 +42,10 @@ export function toHandoverColumn({ release, end }: Pick<CommitEntry, 'release' |
  */
 export function readText(row: StoredRow, column: string, name: RowName): string {
   const value = row[column];
-  if (typeof value !== 'string' || value.length > MAX_JSON_CHARACTERS) throw damaged(name, column);
+  if (typeof value !== 'string' || value.length > MAX_JSON_CHARACTERS) throw damagedRow(name, column);
   if (value.charCodeAt(0) !== QUOTE) return value;
   const text = parse(value, name, column);
-  if (typeof text !== 'string') throw damaged(name, column);
+  if (typeof text !== 'string') throw damagedRow(name, column);
   return text;
 }
 
@@ -57,7 +57,7 @@ export function readJson(row: StoredRow, column: string, name: RowName): Json {
 /** @throws INTERNAL when the column is damaged, or is not an object */
 export function readObject(row: StoredRow, column: string, name: RowName): JsonObject {
   const value = readJson(row, column, name);
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw damaged(name, column);
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw damagedRow(name, column);
   return value as JsonObject;
 }
 
@@ -65,7 +65,7 @@ export function readObject(row: StoredRow, column: string, name: RowName): JsonO
 export function readNumber(row: StoredRow, column: string, name: RowName): number {
   const value = row[column];
   const number = typeof value === 'string' && value !== '' ? Number(value) : value;
-  if (typeof number !== 'number' || Number.isNaN(number)) throw damaged(name, column);
+  if (typeof number !== 'number' || Number.isNaN(number)) throw damagedRow(name, column);
   return number;
 }
 
@@ -77,15 +77,15 @@ export function readBoolean(row: StoredRow, column: string): boolean {
 const MAX_JSON_CHARACTERS = 64 * 1024 * 1024;
 
 function parse(value: unknown, name: RowName, column: string): Json {
-  if (typeof value !== 'string' || value.length > MAX_JSON_CHARACTERS) throw damaged(name, column);
+  if (typeof value !== 'string' || value.length > MAX_JSON_CHARACTERS) throw damagedRow(name, column);
   try {
     return JSON.parse(value) as Json;
   } catch (cause) {
-    throw damaged(name, column, cause);
+    throw damagedRow(name, column, cause);
   }
 }
 
-export function damaged(name: RowName, column: string, cause?: unknown): OrchestratorError {
+export function damagedRow(name: RowName, column: string, cause?: unknown): OrchestratorError {
   const message = `${name}: its stored ${column} can't be read because the row is damaged; restore it from a backup, or delete the row`;
   return new OrchestratorError('INTERNAL', message, { cause, details: { row: name, column } });
 }

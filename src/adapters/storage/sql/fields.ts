@@ -8,7 +8,7 @@ import type { DeliveryState, NewDelivery } from '../../../engine/delivery/delive
 import type { StoredProgress } from '../../../engine/execution/execution-record.ts';
 import type { ExecutionEnd, NewExecution, NewSignal, StepRecord } from '../../../engine/execution/stored-execution.ts';
 import {
-  damaged,
+  damagedRow,
   type RowName,
   readBoolean,
   readJson,
@@ -60,7 +60,7 @@ const texts = (column: string): Field<readonly string[]> => ({
   ...json<readonly string[]>(column),
   read(row, name) {
     const list = readJson(row, column, name);
-    if (!Array.isArray(list) || !list.every((one) => typeof one === 'string')) throw damaged(name, column);
+    if (!Array.isArray(list) || !list.every((one) => typeof one === 'string')) throw damagedRow(name, column);
     return list;
   },
 });

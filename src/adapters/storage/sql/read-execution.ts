@@ -64,12 +64,12 @@ export function readListed(row: StoredRow): Execution {
     return withoutValues(readExecution(readable, []), input, output);
   } catch (error) {
     if (!isOrchestratorError(error, 'INTERNAL')) throw error;
-    return { ...readExecution(repaired(row), []), error: { code: 'INTERNAL', message: error.message } };
+    return { ...readExecution(repairedRow(row), []), error: { code: 'INTERNAL', message: error.message } };
   }
 }
 
 /** The row with a readable value in every column of a record. */
-function repaired(row: StoredRow): StoredRow {
+function repairedRow(row: StoredRow): StoredRow {
   // What an end keeps in `handover` may be damaged in parts.
   const fixed: Record<string, unknown> = { ...row, input: 'null', output: 'null', error: null, handover: null };
   const ended = row.finished_at === null ? { agents: ENDED.agents } : ENDED;

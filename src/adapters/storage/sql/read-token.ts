@@ -3,7 +3,7 @@
 import { isOrchestratorError } from '../../../engine/base/errors.ts';
 import type { Plan } from '../../../engine/access/plan.ts';
 import type { StoredToken, TokenScope } from '../../../engine/access/token.ts';
-import { damaged, readJson, readNumber, readObject, readText, type StoredRow } from './columns.ts';
+import { damagedRow, readJson, readNumber, readObject, readText, type StoredRow } from './columns.ts';
 
 /**
  * A damaged row must not hide the other rows or itself, because then it could not be revoked. It is listed as a token
@@ -36,7 +36,7 @@ function readPlan(row: StoredRow, name: string): Plan {
 export function readToken(row: StoredRow): StoredToken {
   const name = `token ${String(row.id)}`;
   const scopes = readJson(row, 'scopes', name);
-  if (!Array.isArray(scopes)) throw damaged(name, 'scopes');
+  if (!Array.isArray(scopes)) throw damagedRow(name, 'scopes');
   return {
     id: readText(row, 'id', name),
     name: readText(row, 'name', name),

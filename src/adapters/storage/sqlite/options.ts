@@ -1,7 +1,7 @@
 /** The options of the SQLite storage, and their checks. */
 
 import { type Duration, toMs } from '../../../engine/base/time/duration.ts';
-import { duration, oneOf, optional, readOptions, required } from '../../../engine/base/read-options.ts';
+import { duration, oneOf, optional, readOptions, requiredOption } from '../../../engine/base/read-options.ts';
 import { isPlainText } from '../../../engine/storage/data.port.ts';
 import { NAMESPACE } from '../sql/namespace.ts';
 import { DRIVERS, type SqliteDriverName } from './drivers/load-driver.ts';
@@ -52,7 +52,7 @@ function isFileName(path: string): boolean {
 export function readSqliteOptions(options: SqliteStorageOptions): Settings {
   const given = readOptions('sqliteStorage', options, {
     ...FILE_CHECKS,
-    path: required(FILE_RULE, isFileName),
+    path: requiredOption(FILE_RULE, isFileName),
     namespace: NAMESPACE,
     synchronous: oneOf('full', 'normal'),
   });

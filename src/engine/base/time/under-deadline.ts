@@ -23,7 +23,7 @@ const platformTimer: SetTimer = (ms, callback) => {
   return () => clearTimeout(timer);
 };
 
-function yielding(setTimer: SetTimer): SetTimer {
+function withTurnFirst(setTimer: SetTimer): SetTimer {
   return (ms, callback) => {
     let yields = 0;
     const pass = () => {
@@ -58,7 +58,7 @@ export function underDeadline<T>(
       controller.abort(reason);
     };
     const onAbort = () => end(outer?.reason);
-    const cancel = (setTimer ? yielding(setTimer) : platformTimer)(timeoutMs, () => end(late()));
+    const cancel = (setTimer ? withTurnFirst(setTimer) : platformTimer)(timeoutMs, () => end(late()));
     outer?.addEventListener('abort', onAbort, { once: true });
     new Promise<T>((answer) => answer(run(controller.signal))).then((value) => {
       settle();

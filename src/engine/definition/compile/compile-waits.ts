@@ -1,7 +1,7 @@
 /** Compiles the steps that wait for an instant or for a signal. */
 
 import { MAX_SLEEP_MS, nearestDuration, parseDuration } from '../../base/time/duration.ts';
-import { describe } from '../../base/wording.ts';
+import { describeValue } from '../../base/wording.ts';
 import type { CompiledSleepStep, CompiledWaitStep } from '../../compiled/compiled-ensemble.ts';
 import { parseInstant } from '../../expression/functions/instant.ts';
 import type { SleepStep, WaitStep } from '../../ensemble/ensemble.ts';
@@ -30,7 +30,7 @@ function checkInstant(given: string | number, path: Path, { context }: Level): v
   if (isExpression(given) || reportBraces(given, path, context.report) || isInstantText(given)) return;
   const isDuration = typeof given === 'string' && parseDuration(given) !== undefined;
   const suggestion = isDuration ? `sleep: ${given}` : undefined;
-  context.report({ path, message: `${INSTANT_RULE}, not ${describe(given)}`, suggestion });
+  context.report({ path, message: `${INSTANT_RULE}, not ${describeValue(given)}`, suggestion });
 }
 
 /**
@@ -43,10 +43,10 @@ function checkDuration(given: string | number, path: Path, { context }: Level, r
   if (isExpression(given) || reportBraces(given, path, context.report)) return;
   const ms = typeof given === 'string' ? parseDuration(given) : given;
   if (ms !== undefined && ms <= MAX_SLEEP_MS) return;
-  if (ms !== undefined) context.report({ path, message: `must be at most ten years, not ${describe(given)}` });
+  if (ms !== undefined) context.report({ path, message: `must be at most ten years, not ${describeValue(given)}` });
   else {
     const suggestion = instead ?? nearestDuration(String(given));
-    context.report({ path, message: `${rule}, not ${describe(given)}`, suggestion });
+    context.report({ path, message: `${rule}, not ${describeValue(given)}`, suggestion });
   }
 }
 
@@ -76,7 +76,7 @@ export function compileWait(step: WaitStep, place: StepPlace, level: Level): Com
   const at = (key: string): Path => [...place.path, key];
   if (!NAME_PATTERN.test(signal)) {
     const suggestion = parseDuration(signal) === undefined ? undefined : `sleep: ${signal}`;
-    report({ path: at('wait'), message: `${SIGNAL_RULE}, not ${describe(signal)}`, suggestion });
+    report({ path: at('wait'), message: `${SIGNAL_RULE}, not ${describeValue(signal)}`, suggestion });
   }
   if (timeout === undefined && onTimeout !== undefined && !dropped(at('timeout'))) {
     report({

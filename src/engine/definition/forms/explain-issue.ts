@@ -6,7 +6,7 @@ import { DURATION_MESSAGE } from '../../base/time/duration-schema.ts';
 import { KIND_NAMES } from '../../base/json/kind-names.ts';
 import { suggestName } from '../../base/suggest-name.ts';
 import { valueAt } from '../../base/json/value-at.ts';
-import { describe, oneOf, quoted } from '../../base/wording.ts';
+import { describeValue, oneOf, quoted } from '../../base/wording.ts';
 import { SIGNATURE_SCHEMES } from '../../webhook/webhook.ts';
 import type { Path, Problem } from '../source/problem.ts';
 import { type FormFacts, formFacts, keyHints } from './form.ts';
@@ -48,12 +48,12 @@ export function explainIssue(issue: z.core.$ZodIssue, root: unknown, base: Path,
   }
   switch (issue.code) {
     case 'invalid_type':
-      return [{ path, message: `must be ${kindName(issue.expected)}, not ${describe(found)}` }];
+      return [{ path, message: `must be ${kindName(issue.expected)}, not ${describeValue(found)}` }];
     case 'invalid_union':
       return [{ path, message: unionMessage(issue, found) }];
     case 'invalid_value': {
       const values = issue.values.map(String);
-      const message = `must be ${oneOf(values)}, not ${describe(found)}`;
+      const message = `must be ${oneOf(values)}, not ${describeValue(found)}`;
       if (typeof found !== 'string') return [{ path, message }];
       if (path.at(-2) === 'auth' && SCHEMES.includes(found))
         return [{ path, message: `${message}; write \`type: signature, scheme: ${found}\`` }];
@@ -133,7 +133,7 @@ function isFileName(found: unknown): boolean {
 
 function notThis(message: string, found: unknown): string {
   if (!/^must (?:be|begin) /.test(message) || found === undefined) return message;
-  return `${message}, not ${describe(found)}${isFileName(found) ? FILE_HINT : ''}`;
+  return `${message}, not ${describeValue(found)}${isFileName(found) ? FILE_HINT : ''}`;
 }
 
 function unionMessage(issue: z.core.$ZodIssueInvalidUnion, found: unknown): string {
@@ -141,8 +141,8 @@ function unionMessage(issue: z.core.$ZodIssueInvalidUnion, found: unknown): stri
     .flat()
     .map((inner) => (inner.code === 'invalid_type' ? kindName(inner.expected) : undefined));
   if (kinds.length === 0 || kinds.includes(undefined))
-    return `has a value that is not allowed here: ${describe(found)}`;
-  return `must be ${[...new Set(kinds)].join(' or ')}, not ${describe(found)}`;
+    return `has a value that is not allowed here: ${describeValue(found)}`;
+  return `must be ${[...new Set(kinds)].join(' or ')}, not ${describeValue(found)}`;
 }
 
 function sizeMessage(issue: z.core.$ZodIssueTooSmall | z.core.$ZodIssueTooBig, found: unknown): string {
@@ -150,7 +150,7 @@ function sizeMessage(issue: z.core.$ZodIssueTooSmall | z.core.$ZodIssueTooBig, f
   const limit = `${issue.code === 'too_small' ? 'at least' : 'at most'} ${bound}`;
   if (issue.origin === 'array') return `must have ${limit} ${bound === 1 ? 'entry' : 'entries'}`;
   if (issue.origin === 'string') return `must have ${limit} ${bound === 1 ? 'character' : 'characters'}`;
-  return `must be ${issue.inclusive === false ? limit.replace('at least', 'more than').replace('at most', 'less than') : limit}, not ${describe(found)}`;
+  return `must be ${issue.inclusive === false ? limit.replace('at least', 'more than').replace('at most', 'less than') : limit}, not ${describeValue(found)}`;
 }
 
 const KINDS = { ...KIND_NAMES, object: 'a map of keys', record: 'a map of keys' } as typeof KIND_NAMES;

@@ -5,7 +5,7 @@ import { once } from '../../base/once.ts';
 import { NAME_RULE } from '../../ensemble/name.ts';
 import type { StepVerb } from '../../ensemble/step-verb.ts';
 import type { StandIns } from './check-shape.ts';
-import { flag, form, guard, hintsFor, type KeyHint, name, steps, text, whole } from './form.ts';
+import { flag, form, guard, hintsFor, type KeyHint, name, steps, text, wholeNumber } from './form.ts';
 
 const NO_RESULT: KeyHint = { says: 'it has no result of its own; name the steps inside' };
 const ofAgents = () =>
@@ -41,7 +41,7 @@ export const foreachStepSchema = form(
     steps: steps(),
     name: z.optional(name()),
     as: z.optional(name()),
-    concurrency: z.optional(whole(1, 1000)),
+    concurrency: z.optional(wholeNumber(1, 1000)),
     breakWhen: z.optional(guard()),
     collect: flag(),
     condition: z.optional(guard()),
@@ -56,7 +56,7 @@ export const parallelStepSchema = form(
   () => ({
     parallel: steps(),
     waitFor: z.optional(z.enum(['all', 'any', 'first'])),
-    concurrency: z.optional(whole(1, 1000)),
+    concurrency: z.optional(wholeNumber(1, 1000)),
     ...common(),
     continueOnError: flag(),
   }),
@@ -86,7 +86,7 @@ export const whileStepSchema = form(
   () => ({
     while: guard(),
     steps: steps(),
-    maxIterations: z.optional(whole(1, 1_000_000)),
+    maxIterations: z.optional(wholeNumber(1, 1_000_000)),
   }),
   () => ({
     ...hintsFor(['condition', 'when'], { says: 'write the condition as the value of `while`' }),

@@ -87,10 +87,10 @@ export const flag = once(() => z.optional(z.boolean()));
 export const duration = once(() => durationSchema());
 /** Marks the lists of steps. Their items are checked one by one, each against its own form. */
 export const STEP_LIST = 'x-step-list';
-export const steps = once(() => noted(listOf('steps', 'agent: ...'), { [STEP_LIST]: true }));
+export const steps = once(() => withEditorNotes(listOf('steps', 'agent: ...'), { [STEP_LIST]: true }));
 
 /** A whole number within bounds. */
-export function whole(min: number, max: number, error?: string) {
+export function wholeNumber(min: number, max: number, error?: string) {
   return z.int(error === undefined ? {} : { error }).check(z.gte(min), z.lte(max));
 }
 
@@ -100,7 +100,7 @@ export function nonEmptyList<S extends z.ZodMiniType>(entry: S, error?: string) 
 }
 
 /** A schema with notes for editors. */
-export function noted<S extends z.ZodMiniType>(schema: S, notes: Readonly<Record<string, unknown>>): S {
+export function withEditorNotes<S extends z.ZodMiniType>(schema: S, notes: Readonly<Record<string, unknown>>): S {
   editorNotes().add(schema, notes);
   return schema;
 }

@@ -17,7 +17,7 @@ import {
   nonEmptyList,
   steps,
   text,
-  whole,
+  wholeNumber,
 } from './form.ts';
 
 const DAY_MS = 86_400_000;
@@ -27,7 +27,7 @@ const retry = form(
   '`retry`',
   '{ maxAttempts: 3 }',
   () => ({
-    maxAttempts: whole(1, 100),
+    maxAttempts: wholeNumber(1, 100),
     backoff: z.optional(z.enum(['exponential', 'fixed', 'linear'])),
     delay: z.optional(durationSchema(0, DAY_MS, DAY)),
     maxDelay: z.optional(durationSchema(1, DAY_MS, `above 0 and ${DAY}`)),

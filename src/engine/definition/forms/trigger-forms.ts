@@ -4,7 +4,7 @@ import * as z from 'zod/mini';
 import { once } from '../../base/once.ts';
 import { NOTIFIED_EVENTS } from '../../delivery/delivery.ts';
 import { SIGNATURE_SCHEMES } from '../../webhook/webhook.ts';
-import { duration, flag, form, name, nonEmpty, nonEmptyList, noted, text, whole } from './form.ts';
+import { duration, flag, form, name, nonEmpty, nonEmptyList, withEditorNotes, text, wholeNumber } from './form.ts';
 
 /** One secret, or several during a rotation. */
 const secrets = once(() =>
@@ -29,7 +29,7 @@ export const webhookTriggerSchema = form('a webhook trigger', '{ type: webhook, 
   ),
   async: flag(),
   // An input has at most 4 MiB.
-  maxBodyBytes: z.optional(whole(1, 4_194_304)),
+  maxBodyBytes: z.optional(wholeNumber(1, 4_194_304)),
   accept: z.optional(nonEmptyList(z.enum(['json', 'form', 'text']))),
   signal: z.optional(name()),
   find: z.optional(
@@ -44,7 +44,7 @@ export const webhookTriggerSchema = form('a webhook trigger', '{ type: webhook, 
 export const scheduleTriggerSchema = form('a schedule trigger', '{ type: schedule, cron: "0 9 * * 1-5" }', () => ({
   type: z.literal('schedule'),
   // For editors. The compiler checks the pattern itself.
-  cron: noted(z.string(), { pattern: '^\\s*(@[A-Za-z]+|\\S+(\\s+\\S+){4,5})\\s*$' }),
+  cron: withEditorNotes(z.string(), { pattern: '^\\s*(@[A-Za-z]+|\\S+(\\s+\\S+){4,5})\\s*$' }),
   timezone: z.optional(nonEmpty()),
   overlap: z.optional(z.enum(['skip', 'queue'])),
   catchUp: z.optional(z.enum(['once', 'skip'])),
@@ -60,7 +60,7 @@ export const webhookNotificationSchema = form(
     events: events(),
     url: nonEmpty(),
     secret: z.optional(secrets()),
-    retries: z.optional(whole(0, 5)),
+    retries: z.optional(wholeNumber(0, 5)),
     timeout: z.optional(duration()),
     standard: flag(),
   }),

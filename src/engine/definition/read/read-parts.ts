@@ -1,7 +1,7 @@
 /** Reads the parts of a definition that have their own forms: agents, triggers, notifications and inputs. */
 
 import { suggestName } from '../../base/suggest-name.ts';
-import { describe, oneOf } from '../../base/wording.ts';
+import { describeValue, oneOf } from '../../base/wording.ts';
 import type { AgentDefinition, NotificationDefinition, TriggerDefinition } from '../../ensemble/ensemble.ts';
 import { canonicalWebhookPath } from '../../webhook/webhook-path.ts';
 import { checkShape, type StandIns } from '../forms/check-shape.ts';
@@ -111,7 +111,8 @@ function typeOf<T extends string>(
   if (known !== undefined) return known;
   const names = oneOf(types);
   const suggestion = typeof type === 'string' ? suggestName(type, types) : undefined;
-  const message = type === undefined ? `\`type\` is required: ${names}` : `must be ${names}, not ${describe(type)}`;
+  const message =
+    type === undefined ? `\`type\` is required: ${names}` : `must be ${names}, not ${describeValue(type)}`;
   reader.report({ path: [...path, 'type'], message, suggestion });
   return undefined;
 }

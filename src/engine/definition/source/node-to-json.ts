@@ -106,7 +106,7 @@ function convert(node: Node, state: State): Json {
 
 function convertPlain(node: Node, state: State): Json {
   if (isScalar(node)) return convertScalar(node, state);
-  if (++state.depth > MAX_DEPTH) refuse(state, node, `the document is nested deeper than ${MAX_DEPTH} levels`);
+  if (++state.depth > MAX_DEPTH) refuseDocument(state, node, `the document is nested deeper than ${MAX_DEPTH} levels`);
   state.deepest = Math.max(state.deepest, state.depth);
   state.weight += 2;
   let value: Json = null;
@@ -131,8 +131,9 @@ function convertMap(map: YAMLMap<Node, Node | null>, state: State): Json {
     const first = seen.get(key);
     state.path.push(key);
     const fault = keyFault(pair.key, key, pair.value);
-    if (fault) refuse(state, pair.key, fault);
-    else if (first) report(state, pair.key, `the key ${quoted(key)} is given twice in this map; keep one of the two`);
+    if (fault) refuseDocument(state, pair.key, fault);
+    else if (first)
+      reportProblem(state, pair.key, `the key ${quoted(key)} is given twice in this map; keep one of the two`);
     else seen.set(key, pair.key);
     if (isScalar(pair.key) && pair.key.anchor) convert(pair.key, state);
     state.weight += key.length + 4;
@@ -161,16 +162,20 @@ function keyFault(node: Node, key: string, value: unknown): string | undefined {
 function convertAlias(alias: Alias, state: State): Json {
   const target = state.anchors.get(alias.source);
   if (!target) {
-    return report(state, alias, `there is no anchor ${quoted(`&${alias.source}`)} before this alias`);
+    return reportProblem(state, alias, `there is no anchor ${quoted(`&${alias.source}`)} before this alias`);
   }
   if (target.open)
-    return refuse(
+    return refuseDocument(
       state,
       alias,
       `the anchor ${quoted(`&${alias.source}`)} contains itself through this alias; JSON has no cycles`,
     );
   if (state.depth + target.height > MAX_DEPTH) {
-    return refuse(state, alias, `the document is nested deeper than ${MAX_DEPTH} levels once this alias is expanded`);
+    return refuseDocument(
+      state,
+      alias,
+      `the document is nested deeper than ${MAX_DEPTH} levels once this alias is expanded`,
+    );
   }
   state.aliases.set(alias, target.node);
   state.weight += target.weight;
@@ -178,7 +183,7 @@ function convertAlias(alias: Alias, state: State): Json {
   state.deepest = Math.max(state.deepest, state.depth + target.height);
   if (state.aliasWeight > state.maxAliasWeight && !state.refused) {
     state.refused = true;
-    refuse(
+    refuseDocument(
       state,
       alias,
       `the aliases of the document expand to more than ${state.maxAliasWeight} characters; use fewer aliases`,
@@ -192,7 +197,7 @@ function convertScalar(scalar: Scalar, state: State): Json {
   if (typeof value === 'string') {
     state.weight += value.length + 3;
     if (scalar.type === 'QUOTE_DOUBLE' && LONE_SURROGATE.test(value)) {
-      report(
+      reportProblem(
         state,
         scalar,
         'the text contains half of a surrogate pair, which is not a character; write the whole pair',
@@ -202,16 +207,16 @@ function convertScalar(scalar: Scalar, state: State): Json {
   }
   state.weight += 8;
   if (typeof value === 'number') return convertNumber(value, scalar, state);
-  return value === null || typeof value === 'boolean' ? value : report(state, scalar, 'expected a JSON value');
+  return value === null || typeof value === 'boolean' ? value : reportProblem(state, scalar, 'expected a JSON value');
 }
 
 function convertNumber(value: number, scalar: Scalar, state: State): Json {
   const written = scalar.source ?? String(value);
   if (!Number.isFinite(value)) {
-    return report(state, scalar, `JSON can't hold ${quoted(written)}; use null, or put it in quotes for text`);
+    return reportProblem(state, scalar, `JSON can't hold ${quoted(written)}; use null, or put it in quotes for text`);
   }
   if (INTEGER.test(written) && !Number.isSafeInteger(value)) {
-    return report(
+    return reportProblem(
       state,
       scalar,
       `the integer ${quoted(written)} is beyond 2^53 and would be rounded; put it in quotes for text`,
@@ -220,7 +225,7 @@ function convertNumber(value: number, scalar: Scalar, state: State): Json {
   return Object.is(value, -0) ? 0 : value;
 }
 
-function report(state: State, node: Node, message: string): null {
+function reportProblem(state: State, node: Node, message: string): null {
   const [start, end] = node.range ?? [0, 1];
   const { path, problems } = state;
   if (problems.length < MAX_PROBLEMS) problems.push({ path: [...path], message, start, end });
@@ -228,7 +233,7 @@ function report(state: State, node: Node, message: string): null {
 }
 
 /** Reports a problem of the whole document: the other values may be wrong too. */
-function refuse(state: State, node: Node, message: string): null {
+function refuseDocument(state: State, node: Node, message: string): null {
   state.usable = false;
-  return report(state, node, message);
+  return reportProblem(state, node, message);
 }

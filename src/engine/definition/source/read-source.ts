@@ -50,9 +50,9 @@ export function readSource(text: string): ReadResult {
   }
   const lines = createSourceLines(body);
   const control = CONTROL.exec(body);
-  if (control) return refuse(lines, [problemAt(explainControl(control[0]), control.index)]);
+  if (control) return toRefusedSource(lines, [problemAt(explainControl(control[0]), control.index)]);
   const parsed = parseYaml(body);
-  if (parsed.kind === 'refused') return refuse(lines, [problemAt(parsed.message, parsed.offset)]);
+  if (parsed.kind === 'refused') return toRefusedSource(lines, [problemAt(parsed.message, parsed.offset)]);
   const { document, errors, secondAt, restore } = parsed;
   const selected = selectYamlErrors(errors, (offset) => lines.place(offset).line);
   const problems = selected.errors.map((error): NodeProblem => {
@@ -65,15 +65,15 @@ export function readSource(text: string): ReadResult {
   if (yaml.explicit && yaml.version !== '1.2') problems.push(problemAt(OLD_VERSION, body.indexOf('%YAML'), 9));
   if (problems.length === 0 && isEmpty(document)) return refuseWhole('the document is empty');
   // After a syntax error the tree is a guess, so problems found in it would be guesses too.
-  if (selected.broken) return refuse(lines, problems);
+  if (selected.broken) return toRefusedSource(lines, problems);
   const converted = nodeToJson(document.contents, MAX_SOURCE_BYTES, restore);
   const all = problems.concat(converted.problems);
   const { aliases, keyText, value } = converted;
   const map = () => createSourceMap({ text: body, lines, root: document.contents, aliases, keyText });
   if (all.length === 0) return { ok: true, value, map: map() };
-  const refused = refuse(lines, all);
+  const refused = toRefusedSource(lines, all);
   if (problems.length > 0 || !converted.usable || all.length > MAX_ISSUES) return refused;
-  const placed = sorted(all).map(({ path }, i) => ({ path, issue: refused.issues[i] as DefinitionIssue }));
+  const placed = byPlace(all).map(({ path }, i) => ({ path, issue: refused.issues[i] as DefinitionIssue }));
   return { ...refused, rest: { value, map: map(), problems: placed } };
 }
 
@@ -102,12 +102,12 @@ function problemAt(message: string, start: number, length = 1): NodeProblem {
   return { path: [], message, start, end: start + length };
 }
 
-function sorted(problems: readonly NodeProblem[]): NodeProblem[] {
+function byPlace(problems: readonly NodeProblem[]): NodeProblem[] {
   return [...problems].sort((a, b) => a.start - b.start);
 }
 
-function refuse(lines: SourceLines, problems: readonly NodeProblem[]): ReadResult & { readonly ok: false } {
-  const issues: DefinitionIssue[] = sorted(problems)
+function toRefusedSource(lines: SourceLines, problems: readonly NodeProblem[]): ReadResult & { readonly ok: false } {
+  const issues: DefinitionIssue[] = byPlace(problems)
     .slice(0, MAX_ISSUES)
     .map(({ path, message, start, end }) => {
       const { line, column } = lines.place(start);

@@ -70,19 +70,19 @@ function drawFrame(lineText: (line: number) => string, line: number, column: num
     const text = cut(lineText(at), from);
     out.push(`  ${String(at).padStart(numberWidth)} |${text ? ` ${text}` : ''}`);
   }
-  const before = shown(marked.slice(from, index)).replace(WIDE, '  ').length + (from > 0 ? 1 : 0);
+  const before = toPrintable(marked.slice(from, index)).replace(WIDE, '  ').length + (from > 0 ? 1 : 0);
   const end = Math.max(index + 1, Math.min(index + length, from + MAX_WIDTH));
-  const marks = shown(marked.slice(index, end)).replace(WIDE, '  ').length;
+  const marks = toPrintable(marked.slice(index, end)).replace(WIDE, '  ').length;
   out.push(`  ${' '.repeat(numberWidth)} | ${' '.repeat(before)}${'^'.repeat(Math.max(1, marks))}`);
   return out.join('\n');
 }
 
 function cut(line: string, from: number): string {
-  const text = shown(line.slice(from, from + MAX_WIDTH));
+  const text = toPrintable(line.slice(from, from + MAX_WIDTH));
   const left = from > 0 && line.length > 0 ? '…' : '';
   return `${left}${text}${line.length > from + MAX_WIDTH ? '…' : ''}`;
 }
 
-function shown(text: string): string {
+function toPrintable(text: string): string {
   return printable(text.replaceAll('\t', TAB));
 }

@@ -63,7 +63,7 @@ export async function* executionEvents(source: {
       if (!known) return;
       if (!place) {
         const accepted = after < 1 ? await records.executions.getAccepted(id) : undefined;
-        if (accepted) yield { id: '1', event: started(accepted) };
+        if (accepted) yield { id: '1', event: startedEvent(accepted) };
         place = await placeOf(records, id, after);
       }
       place = yield* stored(records, turns, known, place, after);
@@ -129,7 +129,7 @@ function at(ms: number): string {
   return new Date(ms).toISOString();
 }
 
-function started({ id, ensemble, input, createdAt }: NewExecution): OrchestratorEvent {
+function startedEvent({ id, ensemble, input, createdAt }: NewExecution): OrchestratorEvent {
   return { event: 'execution.started', timestamp: at(createdAt), data: { executionId: id, ensemble, id, input } };
 }
 

@@ -8,7 +8,7 @@ import type { Json } from '../../base/json/json.ts';
 import type { Evaluation } from '../evaluation.ts';
 import { charge, EvaluationProblem } from '../evaluation-problem.ts';
 import { MAX_BUILT_LENGTH } from '../syntax/limits.ts';
-import { tooLong } from '../to-text.ts';
+import { tooLongText } from '../to-text.ts';
 import { textAt } from './arguments.ts';
 import { type FunctionTable, takes, takesValue } from './function-table.ts';
 
@@ -31,6 +31,6 @@ function bytesAt(args: readonly Json[], position: number, evaluation: Evaluation
 
 function base64(bytes: Uint8Array): string {
   const length = Math.ceil(bytes.length / 3) * 4;
-  if (length > MAX_BUILT_LENGTH) throw tooLong(length);
+  if (length > MAX_BUILT_LENGTH) throw tooLongText(length);
   return toBase64(bytes);
 }

@@ -6,7 +6,7 @@ import { charge, describeType, EvaluationProblem } from '../evaluation-problem.t
 import { MAX_BUILT_LENGTH } from '../syntax/limits.ts';
 import { isOrdered } from '../operators.ts';
 import { readKey } from '../syntax/read-member.ts';
-import { toCanonicalText, tooLong } from '../to-text.ts';
+import { toCanonicalText, tooLongText } from '../to-text.ts';
 import { integerAt, isAbsent, listAt, textAt, wrongArgument } from './arguments.ts';
 import { type FunctionTable, takesValue } from './function-table.ts';
 
@@ -125,7 +125,7 @@ function flatten(args: readonly Json[], evaluation: Evaluation): Json {
       if (left > 0 && Array.isArray(item)) add(item as readonly Json[], left - 1);
       else out.push(item);
     }
-    if (out.length > MAX_BUILT_LENGTH) throw tooLong(out.length);
+    if (out.length > MAX_BUILT_LENGTH) throw tooLongText(out.length);
   };
   add(listAt(args, 0), depth);
   return out;

@@ -9,13 +9,13 @@ import { type ExpressionFunction, type FunctionTable, takes, takesValue } from '
 
 export const numberFunctions = {
   number: takesValue(1, 1, toNumber),
-  round: rounding(Math.round),
-  floor: rounding(Math.floor),
-  ceil: rounding(Math.ceil),
+  round: roundingFunction(Math.round),
+  floor: roundingFunction(Math.floor),
+  ceil: roundingFunction(Math.ceil),
   abs: takesValue(1, 1, (args) => Math.abs(numberAt(args, 0))),
-  min: folding(null, Math.min),
-  max: folding(null, Math.max),
-  sum: folding(0, (a, b) => a + b),
+  min: foldingFunction(null, Math.min),
+  max: foldingFunction(null, Math.max),
+  sum: foldingFunction(0, (a, b) => a + b),
 } satisfies FunctionTable;
 
 // A text is a number only when the whole text is a decimal number. Every other text gives null instead of NaN.
@@ -30,7 +30,7 @@ function toNumber(args: readonly Json[], evaluation: Evaluation): Json {
 }
 
 // Moves the decimal point in the text of the number, because 1.005 times a power of ten is not exact.
-function rounding(round: (value: number) => number): ExpressionFunction {
+function roundingFunction(round: (value: number) => number): ExpressionFunction {
   return takesValue(1, 2, (args) => {
     const value = numberAt(args, 0);
     const digits = isAbsent(args, 1) ? 0 : integerAt(args, 1, 0, 15);
@@ -45,7 +45,7 @@ function movePoint(value: number, places: number): number {
 }
 
 // Folds one array, or the arguments.
-function folding(empty: number | null, combine: (left: number, right: number) => number): ExpressionFunction {
+function foldingFunction(empty: number | null, combine: (left: number, right: number) => number): ExpressionFunction {
   return takes(1, Number.POSITIVE_INFINITY, (args, evaluation) => {
     const [only = null] = args;
     const values = args.length === 1 && Array.isArray(only) ? (only as readonly Json[]) : args;

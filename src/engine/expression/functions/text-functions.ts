@@ -5,14 +5,14 @@ import type { Evaluation } from '../evaluation.ts';
 import { charge, EvaluationProblem } from '../evaluation-problem.ts';
 import { MAX_BUILT_LENGTH } from '../syntax/limits.ts';
 import { areEqual } from '../operators.ts';
-import { checkLength, tooLong, toText } from '../to-text.ts';
+import { checkLength, tooLongText, toText } from '../to-text.ts';
 import { isAbsent, listAt, textAt, wrongArgument } from './arguments.ts';
 import { type ExpressionFunction, type FunctionTable, takes, takesValue } from './function-table.ts';
 
 export const textFunctions = {
-  lower: mapping((text) => text.toLowerCase()),
-  upper: mapping((text) => text.toUpperCase()),
-  trim: mapping((text) => text.trim()),
+  lower: textFunction((text) => text.toLowerCase()),
+  upper: textFunction((text) => text.toUpperCase()),
+  trim: textFunction((text) => text.trim()),
   urlEncode: takesValue(1, 1, ([value = null], evaluation) => {
     if (typeof value === 'object') throw wrongArgument([value], 0, 'text, a number or a boolean');
     // A lone surrogate has no UTF-8 form. It becomes U+FFFD, as in every text that is sent.
@@ -20,8 +20,8 @@ export const textFunctions = {
     return mapText(toText(value, evaluation), evaluation, encode);
   }),
   contains: takes(2, 2, contains),
-  startsWith: affixed((text, part) => text.startsWith(part)),
-  endsWith: affixed((text, part) => text.endsWith(part)),
+  startsWith: affixFunction((text, part) => text.startsWith(part)),
+  endsWith: affixFunction((text, part) => text.endsWith(part)),
   replace: takesValue(3, 3, replace),
   split: takesValue(2, 2, (args, evaluation) => {
     const text = textAt(args, 0);
@@ -33,7 +33,7 @@ export const textFunctions = {
   join: takesValue(1, 2, join),
 } satisfies FunctionTable;
 
-function mapping(map: (text: string) => string): ExpressionFunction {
+function textFunction(map: (text: string) => string): ExpressionFunction {
   return takesValue(1, 1, (args, evaluation) => mapText(textAt(args, 0), evaluation, map));
 }
 
@@ -42,7 +42,7 @@ function mapText(text: string, evaluation: Evaluation, map: (text: string) => st
   return checkLength(map(text));
 }
 
-function affixed(test: (text: string, part: string) => boolean): ExpressionFunction {
+function affixFunction(test: (text: string, part: string) => boolean): ExpressionFunction {
   return takes(2, 2, (args, evaluation) => {
     if (args[0] === null) return false;
     const text = textAt(args, 0);
@@ -74,7 +74,7 @@ function replace(args: readonly Json[], evaluation: Evaluation): Json {
   charge(evaluation, searchCost(text, searched));
   const pieces = text.split(searched);
   const length = text.length + (pieces.length - 1) * (replacement.length - searched.length);
-  if (length > MAX_BUILT_LENGTH) throw tooLong(length);
+  if (length > MAX_BUILT_LENGTH) throw tooLongText(length);
   charge(evaluation, length);
   return pieces.join(replacement);
 }
@@ -86,7 +86,7 @@ function join(args: readonly Json[], evaluation: Evaluation): Json {
   for (const item of listAt(args, 0)) {
     const piece = toText(item, evaluation);
     length += piece.length + (pieces.length > 0 ? separator.length : 0);
-    if (length > MAX_BUILT_LENGTH) throw tooLong(length);
+    if (length > MAX_BUILT_LENGTH) throw tooLongText(length);
     charge(evaluation, 1 + piece.length + separator.length);
     pieces.push(piece);
   }

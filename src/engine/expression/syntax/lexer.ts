@@ -53,16 +53,16 @@ export function tokenize(input: LexerInput): Token[] {
   let braces = 0;
   for (;;) {
     while (position < text.length && isSpace(text.charCodeAt(position))) position++;
-    if (position - start > MAX_EXPRESSION_LENGTH) throw tooLong(start);
+    if (position - start > MAX_EXPRESSION_LENGTH) throw tooLongExpression(start);
     if (position >= text.length) {
-      if (bracketed) throw unclosed(start, opener);
+      if (bracketed) throw unclosedBracket(start, opener);
       tokens.push({ kind: 'end', text: '', number: 0, index: position, end: position });
       return tokens;
     }
     const token = readToken(input, position, tokens[tokens.length - 1]);
     if (token.text === '{' && token.kind === 'operator') braces++;
     if (token.text === '}' && token.kind === 'operator' && --braces < 0 && bracketed) {
-      if (opener === '{{' && text[position + 1] !== '}') throw unclosed(start, opener);
+      if (opener === '{{' && text[position + 1] !== '}') throw unclosedBracket(start, opener);
       tokens.push({ kind: 'end', text: '', number: 0, index: position, end: position });
       return tokens;
     }
@@ -142,12 +142,12 @@ function unexpectedCharacter(text: string, index: number): ExpressionSyntaxError
   );
 }
 
-function tooLong(start: number): ExpressionSyntaxError {
+function tooLongExpression(start: number): ExpressionSyntaxError {
   const message = `the expression is longer than ${MAX_EXPRESSION_LENGTH} characters; split it or put the work into a script`;
   return new ExpressionSyntaxError(message, start, 0);
 }
 
-function unclosed(start: number, opener: Opener): ExpressionSyntaxError {
+function unclosedBracket(start: number, opener: Opener): ExpressionSyntaxError {
   const message =
     opener === '{{'
       ? "{{ is not closed by }}; to write the two characters, use {{ '{{' }}"

@@ -4,7 +4,16 @@ import { MAX_DEPTH } from '../../base/json/json.ts';
 import type { BinaryOperator, CallNode, Link, LogicalNode, Node, ObjectNode } from './ast.ts';
 import { ExpressionSyntaxError } from './expression-syntax-error.ts';
 import type { Token } from './lexer.ts';
-import { deepen, type ParserState, parseList, peek, previousEnd, take, takeIf, unexpected } from './parser-state.ts';
+import {
+  deepen,
+  type ParserState,
+  parseList,
+  peek,
+  previousEnd,
+  take,
+  takeIf,
+  unexpectedToken,
+} from './parser-state.ts';
 
 export interface ParsedExpression {
   readonly root: Node;
@@ -26,7 +35,7 @@ export function parseExpression(tokens: readonly Token[]): ParsedExpression {
   const state: ParserState = { tokens, position: 0, depth: -1, nodes: 0, grouped: new Set() };
   const root = parseNested(state);
   const token = peek(state);
-  if (token.kind !== 'end') throw unexpected(token, 'the end of the expression or an operator');
+  if (token.kind !== 'end') throw unexpectedToken(token, 'the end of the expression or an operator');
   return { root, nodes: state.nodes };
 }
 
@@ -140,7 +149,7 @@ function parseDotKey(state: ParserState): Link {
     const message = `an index is written in brackets: [${token.number}]`;
     throw new ExpressionSyntaxError(message, token.index, token.end - token.index, `[${token.number}]`);
   }
-  if (token.kind !== 'name') throw unexpected(token, 'a name after the dot');
+  if (token.kind !== 'name') throw unexpectedToken(token, 'a name after the dot');
   state.position++;
   return { key: token.text, index: token.index, end: token.end };
 }
@@ -176,7 +185,7 @@ function parsePrimary(state: ParserState): Node {
     }
     if (token.text === '{') return parseObject(state, token);
   }
-  throw unexpected(token, 'a value: a name, a literal, a function call or (');
+  throw unexpectedToken(token, 'a value: a name, a literal, a function call or (');
 }
 
 function parseName(state: ParserState, token: Token): Node {
@@ -197,7 +206,8 @@ function parseObject(state: ParserState, open: Token): ObjectNode {
   const keys = new Set<string>();
   const entries = parseList(state, '}', () => {
     const token = peek(state);
-    if (token.kind !== 'name' && token.kind !== 'string') throw unexpected(token, 'a key: a name or a quoted string');
+    if (token.kind !== 'name' && token.kind !== 'string')
+      throw unexpectedToken(token, 'a key: a name or a quoted string');
     if (token.text === '__proto__' || keys.has(token.text)) {
       const message = keys.has(token.text)
         ? `the key ${token.text} is given twice`

@@ -28,7 +28,7 @@ export function takeIf(state: ParserState, operator: string): boolean {
 }
 
 export function take(state: ParserState, operator: string, expected: string): void {
-  if (!takeIf(state, operator)) throw unexpected(peek(state), expected);
+  if (!takeIf(state, operator)) throw unexpectedToken(peek(state), expected);
 }
 
 export function previousEnd(state: ParserState): number {
@@ -36,7 +36,7 @@ export function previousEnd(state: ParserState): number {
 }
 
 /** The error for a token that doesn't fit, with what was expected. */
-export function unexpected(token: Token, expected: string): ExpressionSyntaxError {
+export function unexpectedToken(token: Token, expected: string): ExpressionSyntaxError {
   const suggestion = token.kind === 'name' && Object.hasOwn(WORDS, token.text) ? WORDS[token.text] : undefined;
   const found = token.kind === 'end' ? 'the expression ends here' : `found ${describeToken(token)}`;
   const hint = suggestion ? `; write ${suggestion}` : '';

@@ -87,11 +87,11 @@ export class AttemptContext implements OperationContext {
 
   // Functions of their own, so that an operation can take them out of the context.
   get step(): OperationContext['step'] {
-    return (part, run) => handled(runPart(this.#parts, part, run));
+    return (part, run) => withoutUnhandledRejection(runPart(this.#parts, part, run));
   }
 
   get callAgent(): OperationContext['callAgent'] {
-    return (name, input, part) => handled(callAgent(this.#parts, name, input, part));
+    return (name, input, part) => withoutUnhandledRejection(callAgent(this.#parts, name, input, part));
   }
 
   get describeAgent(): OperationContext['describeAgent'] {
@@ -172,7 +172,7 @@ export class AttemptContext implements OperationContext {
 }
 
 /** An operation that does not await a part must not end the process when the part fails. */
-function handled<T>(result: Promise<T>): Promise<T> {
+function withoutUnhandledRejection<T>(result: Promise<T>): Promise<T> {
   result.catch(() => {});
   return result;
 }

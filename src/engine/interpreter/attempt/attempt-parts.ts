@@ -75,7 +75,7 @@ async function storeResult(
 ): Promise<Json> {
   const { step, scope, signal, span } = place;
   const { journal, ports } = scope.run;
-  await begin(place);
+  await beginEffect(place);
   const at = ports.clock.now();
   const began = ports.clock.monotonic();
   const result = await (span ? span.part(part, run) : run());
@@ -182,7 +182,7 @@ function attemptIsOver(): Error {
 }
 
 /** Right before an effect: waits until no other worker can have resumed the run. @throws the reason of the signal */
-async function begin(place: PartPlace): Promise<void> {
+async function beginEffect(place: PartPlace): Promise<void> {
   const { scope, signal } = place;
   for (;;) {
     if (place.isOver) throw attemptIsOver();

@@ -28,10 +28,10 @@ export function runAttempt(attempt: Attempt, store: StoreRecord): MaybePromise<M
   if (scope.cancellation.reason !== undefined) return undefined;
   attempt.made = true;
   const { span } = scope.run;
-  return span ? traced(span, attempt, store) : prepare(attempt, store);
+  return span ? makeTraced(span, attempt, store) : prepare(attempt, store);
 }
 
-function traced(run: RunSpan, attempt: Attempt, store: StoreRecord): MaybePromise<Made> {
+function makeTraced(run: RunSpan, attempt: Attempt, store: StoreRecord): MaybePromise<Made> {
   const { step, key, number } = attempt;
   const span = run.attempt({ agent: step.name, operation: step.operation.name, key, number });
   attempt.span = span;
@@ -56,7 +56,7 @@ function prepare(attempt: Attempt, store: StoreRecord): MaybePromise<Made> {
 }
 
 function fill(attempt: Attempt, references: CompiledReferences, store: StoreRecord): MaybePromise<Made> {
-  const fail = (thrown: unknown) => store(failed(attempt, thrown));
+  const fail = (thrown: unknown) => store(toFailedAttempt(attempt, thrown));
   let filled: MaybePromise<CompiledAgentStep>;
   try {
     filled = fillReferences(attempt, references);
@@ -76,26 +76,28 @@ function make(attempt: Attempt, ready: CompiledAgentStep, store: StoreRecord): M
   try {
     context = new AttemptContext(attempt, ready);
   } catch (thrown) {
-    return store(failed(attempt, thrown));
+    return store(toFailedAttempt(attempt, thrown));
   }
-  return begin(context, attempt, store);
+  return beginAttempt(context, attempt, store);
 }
 
 /** Runs the operation. Right before that, and nowhere else, it checks that no other worker can have resumed the run. */
-function begin(context: AttemptContext, attempt: Attempt, store: StoreRecord): MaybePromise<Made> {
+function beginAttempt(context: AttemptContext, attempt: Attempt, store: StoreRecord): MaybePromise<Made> {
   const { step, scope } = attempt;
   const lease = scope.run.journal.waitForLease(attempt.key, context);
   if (lease !== undefined)
-    return lease.then(() => (scope.cancellation.reason === undefined ? begin(context, attempt, store) : undefined));
+    return lease.then(() =>
+      scope.cancellation.reason === undefined ? beginAttempt(context, attempt, store) : undefined,
+    );
   let result: unknown;
   try {
     result = attempt.span ? runWithin(attempt.span, step, context) : step.operation.run(context);
   } catch (thrown) {
-    return store(failed(attempt, thrown, keptOf(thrown, scope)));
+    return store(toFailedAttempt(attempt, thrown, keptOf(thrown, scope)));
   }
   if (!isPromise(result)) {
     context.release();
-    return store(completed(attempt, result));
+    return store(toCompletedAttempt(attempt, result));
   }
   if (step.timeoutMs === undefined) return settle(result, context, attempt, store);
   const settled = settle(result, context, attempt, (record) => record);
@@ -116,12 +118,12 @@ function settle(
   return Promise.resolve(pending).then(
     (value) => {
       context.release();
-      return context.isAborted ? undefined : store(completed(attempt, value));
+      return context.isAborted ? undefined : store(toCompletedAttempt(attempt, value));
     },
     (thrown) => {
       context.release();
       if (context.isAborted) return undefined;
-      return store(failed(attempt, thrown, keptOf(thrown, attempt.scope)));
+      return store(toFailedAttempt(attempt, thrown, keptOf(thrown, attempt.scope)));
     },
   );
 }
@@ -135,7 +137,7 @@ function inTime(settled: Promise<Made>, timeoutMs: number, context: AttemptConte
         retryable: true,
       });
       context.abort(error);
-      resolve(failed(attempt, error));
+      resolve(toFailedAttempt(attempt, error));
     });
     settled.then((record) => {
       cancelTimer();
@@ -144,7 +146,7 @@ function inTime(settled: Promise<Made>, timeoutMs: number, context: AttemptConte
   });
 }
 
-function completed(attempt: Attempt, value: unknown): Made {
+function toCompletedAttempt(attempt: Attempt, value: unknown): Made {
   const { step, scope } = attempt;
   if (scope.cancellation.closed) return undefined;
   try {
@@ -156,19 +158,19 @@ function completed(attempt: Attempt, value: unknown): Made {
       status: 'completed',
       attempts: attempt.number + attempt.cutOff,
       startedAt: attempt.startedAt,
-      duration: elapsed(attempt),
+      duration: elapsedMs(attempt),
       output,
     };
   } catch (thrown) {
-    if (!(thrown instanceof JsonError)) return failed(attempt, thrown);
+    if (!(thrown instanceof JsonError)) return toFailedAttempt(attempt, thrown);
     const { path, message } = thrown.problem;
     const what = path ? `\`${path}\` in what agent \`${step.name}\` gave` : `what agent \`${step.name}\` gave`;
-    return failed(attempt, new OrchestratorError('INVALID_OUTPUT', `${what} ${message}`));
+    return toFailedAttempt(attempt, new OrchestratorError('INVALID_OUTPUT', `${what} ${message}`));
   }
 }
 
 /** @param kept - the stack and the cause of what the operation threw, for the record */
-function failed(attempt: Attempt, thrown: unknown, kept?: KeptOfThrown): Made {
+function toFailedAttempt(attempt: Attempt, thrown: unknown, kept?: KeptOfThrown): Made {
   const { step, scope } = attempt;
   if (scope.cancellation.reason !== undefined) return undefined;
   const failure = toFailure(thrown, scope.run.ports.mask);
@@ -182,7 +184,7 @@ function failed(attempt: Attempt, thrown: unknown, kept?: KeptOfThrown): Made {
     // The number of a failed attempt says which attempt is next.
     attempts: retryAt === undefined ? attempt.number + attempt.cutOff : attempt.number,
     startedAt: attempt.startedAt,
-    duration: elapsed(attempt),
+    duration: elapsedMs(attempt),
     output: null,
     error,
     ...(retryAt === undefined ? {} : { retryAt }),
@@ -224,7 +226,7 @@ function delayOf({ step: { retry }, scope, key, number }: Attempt): number {
     : Math.round(delay * (1 - retry.jitter * scope.begin(key, `retry ${number}`).random()));
 }
 
-function elapsed({ scope, monotonic }: Attempt): number {
+function elapsedMs({ scope, monotonic }: Attempt): number {
   const { clock, turns } = scope.run.ports;
   turns.now = clock.monotonic();
   return Math.round(turns.now - monotonic);

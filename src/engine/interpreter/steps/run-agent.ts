@@ -58,14 +58,14 @@ function recordOf(attempt: Attempt): MaybePromise<StepRecord | undefined> {
     number,
     (store) => {
       const ready = scope.endReplay();
-      return ready ? ready.then(() => begin(attempt, store)) : begin(attempt, store);
+      return ready ? ready.then(() => beginFirstAttempt(attempt, store)) : beginFirstAttempt(attempt, store);
     },
     options,
     step.name,
   );
 }
 
-function begin(attempt: Attempt, store: StoreRecord): MaybePromise<StepRecord | undefined> {
+function beginFirstAttempt(attempt: Attempt, store: StoreRecord): MaybePromise<StepRecord | undefined> {
   const { step, scope, key, number } = attempt;
   if (number === 1) scope.run.emit?.('agent.started', { agent: step.name, key });
   return runAttempt(attempt, store);

@@ -45,7 +45,7 @@ export async function runChild(step: CompiledEnsembleStep, scope: RunScope): Pro
   const key = `${scope.keyPrefix}${step.key}.ensemble`;
   const { journal, ports } = scope.run;
   const known = journal.replayed(key)?.output as RecordedEnd | undefined;
-  if (known) return (await isOutOfTime(known, scope)) ? false : conclude(known, step, scope);
+  if (known) return (await isOutOfTime(known, scope)) ? false : concludeChild(known, step, scope);
   const begun = journal.replayed(`${key}.begun`)?.output as Partial<RecordedStart> | undefined;
   const isRepeated = begun !== undefined;
   if (stopsReplay(key, scope)) {
@@ -61,7 +61,7 @@ export async function runChild(step: CompiledEnsembleStep, scope: RunScope): Pro
   if (!decided) return true;
   await scope.endReplay();
   const end = await endOf({ step, scope, key, id: decided.id, isRepeated });
-  return end && !(await isOutOfTime(end, scope)) ? conclude(end, step, scope) : false;
+  return end && !(await isOutOfTime(end, scope)) ? concludeChild(end, step, scope) : false;
 }
 
 /** Whether the child ran out of the time of the run: then the run is out of time too, whichever ends first. */
@@ -210,7 +210,7 @@ function detailsOf({ payload, signal }: RecordedEnd): JsonObject | undefined {
   };
 }
 
-function conclude(end: RecordedEnd, step: CompiledEnsembleStep, scope: RunScope): true {
+function concludeChild(end: RecordedEnd, step: CompiledEnsembleStep, scope: RunScope): true {
   const { payload, at } = end;
   const { status, output, error } = payload;
   if (at > scope.lastCommitAt) scope.lastCommitAt = at;

@@ -30,7 +30,7 @@ export async function runForeach(
   const ended = run.journal.replayed(blockKey)?.output as ForeachEnd | undefined;
   if (ended) {
     run.countTo(ended.steps);
-    return conclude(ended, step, scope, run.keepsAll ? 0 : countedBytes(ended.output));
+    return concludeItems(ended, step, scope, run.keepsAll ? 0 : countedBytes(ended.output));
   }
 
   const items = await readItems(step, scope);
@@ -73,7 +73,7 @@ export async function runForeach(
   const end: ForeachEnd = { output, lastCommitAt, handled, steps: run.steps, ...(error && { error }) };
   // Which of several concurrent items began is chance: a resumed run must not begin others.
   if (workers > 1 && (block.ended || error)) await run.journal.decide(blockKey, () => end as unknown as Json);
-  return conclude(end, step, scope, block.bytes);
+  return concludeItems(end, step, scope, block.bytes);
 }
 
 /** Whether the walk ends after a block in which an item ended by a failure outside of it. */
@@ -96,7 +96,7 @@ interface ForeachEnd {
   readonly steps?: number;
 }
 
-function conclude(
+function concludeItems(
   { output, error, lastCommitAt, handled }: ForeachEnd,
   step: CompiledForeachStep,
   scope: RunScope,

@@ -71,7 +71,8 @@ async function runBranches(
   block.close();
   const branches = [...block.branches].sort((a, b) => a.place - b.place);
   // A race that was stopped has no winner: none was recorded.
-  if (isStopped) return conclude(step, scope, branches, stoppedEnd(branches, scope, run.ports.clock.now()), true);
+  if (isStopped)
+    return concludeBranches(step, scope, branches, stoppedEnd(branches, scope, run.ports.clock.now()), true);
   const counted = winner ? [winner] : branches;
   const end: ParallelEnd = {
     ...(winner && { winner: winner.place }),
@@ -82,7 +83,7 @@ async function runBranches(
     handled: handledBy(counted),
   };
   if (winner || isCutShort) await run.journal.decide(key, () => end as unknown as Json);
-  return conclude(step, scope, branches, end, false);
+  return concludeBranches(step, scope, branches, end, false);
 }
 
 function latestCommit(scope: RunScope, branches: readonly Branch[]): number {
@@ -125,15 +126,15 @@ async function replayBranches(
     }
   }
   scope.run.countTo(ended?.steps);
-  if (ended) return conclude(step, scope, branches, ended, false);
+  if (ended) return concludeBranches(step, scope, branches, ended, false);
   // A block around it was over before this block.
   const isDone = branches.every(({ cancellation }) => cancellation.reason === undefined);
   if (!isDone) scope.cancellation.replay?.root.stop('abandoned');
-  return conclude(step, scope, branches, stoppedEnd(branches, scope, until), !isDone);
+  return concludeBranches(step, scope, branches, stoppedEnd(branches, scope, until), !isDone);
 }
 
 /** Puts the results of the counted branches together. @param isStopped - the block stopped with the run or the block around it */
-function conclude(
+function concludeBranches(
   step: CompiledParallelStep,
   scope: RunScope,
   branches: readonly Branch[],

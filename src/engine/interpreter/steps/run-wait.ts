@@ -30,7 +30,7 @@ export async function runWait(step: CompiledWaitStep, scope: RunScope): Promise<
   const key = `${scope.keyPrefix}${step.key}.wait`;
   const { journal } = scope.run;
   const known = journal.replayed(key)?.output as WaitEnd | undefined;
-  if (known) return conclude(known, step, scope);
+  if (known) return concludeWait(known, step, scope);
   if (stopsReplay(key, scope)) return false;
   const until = await deadlineOf(step, key, scope);
   if (until === undefined) return true;
@@ -47,7 +47,7 @@ export async function runWait(step: CompiledWaitStep, scope: RunScope): Promise<
 
 function concludeNow(end: WaitEnd, step: CompiledWaitStep, key: string, scope: RunScope): boolean {
   emitRecord(toNote(key, { at: end.at, name: step.signal, output: { payload: null, ...end } }), scope.run);
-  return conclude(end, step, scope);
+  return concludeWait(end, step, scope);
 }
 
 /** @returns Unix ms, infinity without a timeout; undefined when `timeout` can't be evaluated: then the wait has failed */
@@ -82,7 +82,7 @@ async function takeSignal(step: CompiledWaitStep, key: string, until: number, sc
   );
 }
 
-function conclude(end: WaitEnd, step: CompiledWaitStep, scope: RunScope): boolean {
+function concludeWait(end: WaitEnd, step: CompiledWaitStep, scope: RunScope): boolean {
   if (end.at > scope.lastCommitAt) scope.lastCommitAt = end.at;
   if (end.signal === null && !step.continues) {
     const message = `no signal \`${step.signal}\` came in time for the \`wait\` at ${scope.keyPrefix}${step.key}`;

@@ -51,7 +51,7 @@ export async function runSwitch(
   guards: GuardChain,
   runBody: RunBody,
 ): Promise<boolean> {
-  const chosen = await choose(step, scope);
+  const chosen = await chooseCase(step, scope);
   scope.lastOutput = null;
   if (chosen === undefined) {
     markRefused(step, scope);
@@ -64,7 +64,7 @@ export async function runSwitch(
 }
 
 /** @returns the case's name; null for a value that names no case; undefined when it can't be evaluated, and the failure is recorded */
-function choose(step: CompiledSwitchStep, scope: RunScope): MaybePromise<string | null | undefined> {
+function chooseCase(step: CompiledSwitchStep, scope: RunScope): MaybePromise<string | null | undefined> {
   const key = scope.keyPrefix + step.key;
   const read = () => textOf(step.value.evaluate(scope.begin(key, 'switch')));
   if (!step.value.readsState) {

@@ -77,7 +77,7 @@ export function statement(text: string, columns: readonly string[] = []): Statem
  * compile the statement at each call. Statements have it inside, and their exact limit around it.
  * @returns the next power of two, so that a statement has few texts
  */
-export function estimated(limit: number): string {
+export function limitForPlanner(limit: number): string {
   return `${2 ** Math.ceil(Math.log2(Math.max(limit, 16)))}`;
 }
 
@@ -85,7 +85,7 @@ export function estimated(limit: number): string {
 export function byLimit(text: (most: string) => string, columns: readonly string[]): (limit: number) => Statement {
   const made = new Map<string, Statement>();
   return (limit) => {
-    const most = estimated(limit);
+    const most = limitForPlanner(limit);
     const known = made.get(most) ?? statement(text(most), columns);
     made.set(most, known);
     return known;

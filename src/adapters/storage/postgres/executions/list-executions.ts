@@ -10,7 +10,14 @@ import type { ExecutionQuery } from '../../../../engine/storage/storage.port.ts'
 import { readNumber } from '../../sql/columns.ts';
 import { boundsOf, MAX_COUNTED, refuseManyMatches, sortsOf, textRange, type Walk, walksOf } from '../../sql/listing.ts';
 import { unresolvedOf } from '../../sql/read-execution.ts';
-import { estimated, type SqlClient, type SqlParam, type SqlRow, type SqlRunner, statement } from '../drivers/driver.ts';
+import {
+  limitForPlanner,
+  type SqlClient,
+  type SqlParam,
+  type SqlRow,
+  type SqlRunner,
+  statement,
+} from '../drivers/driver.ts';
 import { toTextColumn } from '../tables/columns.ts';
 import type { Names } from '../tables/names.ts';
 import { computedColumn, RECORD } from './record-columns.ts';
@@ -54,7 +61,7 @@ export function executionList(
     const [as, byStatus] = [walk === 'tag' ? 't' : 'e', walk === 'ensemble' && columns !== undefined];
     const by = (filter: Walk, column: string) => (filter === walk ? `e.${column}` : `(e.${column} || '')`);
     let from = walk === 'tag' ? `${tags} t ${rowOf(executions, 't')}` : `${executions} e`;
-    if (search !== undefined) from = `(${matching(names, search, param)}) x ${rowOf(executions, 'x')}`;
+    if (search !== undefined) from = `(${matchingIds(names, search, param)}) x ${rowOf(executions, 'x')}`;
     const where = [
       `${as}.namespace = $1`,
       `(${as}.created_at, ${as}.id) ${follows} (${param(createdAt)}::bigint, ${param(toTextColumn(id))})`,
@@ -115,7 +122,7 @@ export function executionList(
     const walk = await shortestOf(query);
     const page = (param: Param) => {
       const limit = `${param(query.limit)}::bigint`;
-      const most = estimated(query.limit);
+      const most = limitForPlanner(query.limit);
       if (walk !== 'search' && walk !== 'ensemble')
         return `SELECT * FROM (${find(walk, query, param, most, listed)}) f LIMIT ${limit}`;
       // These are sorted, so their long columns are read after that.
@@ -147,7 +154,7 @@ function countMatches({ executions, tags }: Names, search: string, param: Param)
 }
 
 /** The ids of the executions whose id, or one of whose tags, begins with a text. */
-function matching({ executions, tags }: Names, search: string, param: Param): string {
+function matchingIds({ executions, tags }: Names, search: string, param: Param): string {
   const [from, to] = textRange(search).map(param);
   return `SELECT id FROM ${executions} WHERE namespace = $1 AND id >= ${from} AND id < ${to}
     UNION SELECT id FROM ${tags} WHERE namespace = $1 AND tag >= ${from} AND tag < ${to}`;

@@ -20,7 +20,7 @@ export async function reach(client: SqlClient, source: Settings['source']): Prom
   // PGlite runs in this process; its first start may take long.
   if (source.pglite) return;
   let cause: unknown;
-  await underDeadline({ timeoutMs: REACH_MS, late: () => unreached(source, cause) }, async (over) => {
+  await underDeadline({ timeoutMs: REACH_MS, late: () => unreachedServer(source, cause) }, async (over) => {
     while (!over.aborted) {
       try {
         await client.run(PING, []);
@@ -34,7 +34,7 @@ export async function reach(client: SqlClient, source: Settings['source']): Prom
   });
 }
 
-function unreached(source: Settings['source'], cause: unknown): OrchestratorError {
+function unreachedServer(source: Settings['source'], cause: unknown): OrchestratorError {
   const { host, port } = addressOf(source);
   // A name that stands for several addresses fails with one error for each.
   const all = cause instanceof AggregateError ? cause.errors : [cause ?? 'no answer'];

@@ -2,7 +2,7 @@
 
 import { andThen } from '../../../../engine/base/maybe-promise.ts';
 import type { DefinitionStore } from '../../../../engine/storage/storage.port.ts';
-import { damaged, readJson, readObject, toJsonColumn } from '../columns.ts';
+import { damagedRow, readJson, readObject, toJsonColumn } from '../columns.ts';
 import type { SqlDialect } from '../dialect.ts';
 
 export function definitionsTable(dialect: SqlDialect, namespace: string): DefinitionStore {
@@ -24,7 +24,7 @@ export function definitionsTable(dialect: SqlDialect, namespace: string): Defini
         if (!row) return undefined;
         const name = `definition ${version}`;
         const needs = readJson(row, 'needs', name);
-        if (!Array.isArray(needs)) throw damaged(name, 'needs');
+        if (!Array.isArray(needs)) throw damagedRow(name, 'needs');
         return { version, definition: readObject(row, 'definition', name), needs: needs as readonly string[] };
       }),
   };

@@ -2,7 +2,7 @@
 
 import { andThen } from '../../../../engine/base/maybe-promise.ts';
 import { checkKey, type ObjectStore } from '../../../../engine/storage/data.port.ts';
-import { damaged, readNumber, readText } from '../columns.ts';
+import { damagedRow, readNumber, readText } from '../columns.ts';
 import type { SqlDialect } from '../dialect.ts';
 import { keyLists } from './list-keys.ts';
 
@@ -26,7 +26,7 @@ export function objectsTable(dialect: SqlDialect, namespace: string): ObjectStor
         if (!row) return undefined;
         const name = `object ${key}`;
         const content = bytes.read(row.content);
-        if (!content) throw damaged(name, 'content');
+        if (!content) throw damagedRow(name, 'content');
         return {
           content,
           contentType: readText(row, 'content_type', name),

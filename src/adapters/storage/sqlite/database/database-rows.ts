@@ -73,13 +73,13 @@ function toRow(values: Readonly<Record<string, ColumnValue>>): JsonObject {
   for (const name in values) {
     const value = values[name] as ColumnValue;
     // Before it is encoded: that takes seconds, and no output could have it.
-    if (sizeOf(value) > MAX_COLUMN_BYTES) throw tooLarge(name, sizeOf(value));
+    if (sizeOf(value) > MAX_COLUMN_BYTES) throw tooLargeColumn(name, sizeOf(value));
     row[name] = toJson(value);
   }
   return row;
 }
 
-function tooLarge(name: string, size: number): OrchestratorError {
+function tooLargeColumn(name: string, size: number): OrchestratorError {
   const message = `column ${name} has a value of ${size} characters or bytes, more than ${MAX_COLUMN_BYTES}; select a part of it, such as with substr()`;
   return new OrchestratorError('INVALID_OUTPUT', message);
 }

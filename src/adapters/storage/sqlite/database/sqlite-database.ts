@@ -71,7 +71,7 @@ export function sqliteDatabase(options: SqliteDatabaseOptions): OpenSqlDatabase 
     async execute(given, { signal }) {
       const { sql, params } = prepare(given, 'write');
       const { handle } = await open();
-      while (streams.size > 0) await Promise.race([...streams, aborted(signal)]);
+      while (streams.size > 0) await Promise.race([...streams, rejectOnAbort(signal)]);
       signal.throwIfAborted();
       return attempt(given.values, where, () => change(handle, sql, params));
     },
@@ -130,7 +130,7 @@ function attempt<T>(values: readonly Json[], where: string, work: () => T): T {
 }
 
 /** Rejects when the signal aborts. */
-function aborted(signal: AbortSignal): Promise<never> {
+function rejectOnAbort(signal: AbortSignal): Promise<never> {
   return new Promise((_, reject) => {
     if (signal.aborted) reject(signal.reason);
     signal.addEventListener('abort', () => reject(signal.reason), { once: true });

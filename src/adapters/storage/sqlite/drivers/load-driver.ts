@@ -44,7 +44,7 @@ export async function loadSqlite(
     try {
       return { name, module: await load(name) };
     } catch (cause) {
-      const message = `${who}: ${describe(name, cause)}`;
+      const message = `${who}: ${describeMissingDriver(name, cause)}`;
       throw new OrchestratorError('NOT_CONFIGURED', message, { cause, details: { driver: name } });
     }
   };
@@ -54,7 +54,7 @@ export async function loadSqlite(
   return own === undefined ? loadOrSay('libsql') : { name: 'node:sqlite', module: own };
 }
 
-function describe(name: SqliteDriverName, cause: unknown): string {
+function describeMissingDriver(name: SqliteDriverName, cause: unknown): string {
   if (name !== 'libsql') return `this runtime has no ${name}; leave out \`driver\`, or install the package libsql`;
   if (isMissing(cause)) {
     return 'this runtime has no SQLite of its own; install the package libsql (`npm install libsql`), or use Node.js 22.13 or newer, Deno or Bun';

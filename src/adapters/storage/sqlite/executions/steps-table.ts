@@ -60,12 +60,12 @@ export function stepsTable(connection: SqlConnection, namespace: string): StepsT
   return {
     listSteps(executionId, query) {
       const rows = places(executionId, query);
-      const page = rows.slice(0, fitting(rows, query.bytes ?? PAGE_BYTES) || 1);
+      const page = rows.slice(0, countFitting(rows, query.bytes ?? PAGE_BYTES) || 1);
       return page.length === 0 ? [] : select.all([pick(page)]).map((row) => readStep(row, executionId));
     },
     readRuns(executionId) {
       const rows = places(executionId, { limit: AGENTS_IN_RECORD });
-      const last = rows[fitting(rows, OUTPUTS_IN_RECORD_BYTES) - 1];
+      const last = rows[countFitting(rows, OUTPUTS_IN_RECORD_BYTES) - 1];
       return selectRecord.all([last?.seq ?? 0, pick(rows)]).map((row) => readRun(row, executionId));
     },
     getStep(executionId, key) {
@@ -91,7 +91,7 @@ export function stepsTable(connection: SqlConnection, namespace: string): StepsT
 const AFTER_ALL_ROWS = Number.MAX_SAFE_INTEGER;
 
 /** @returns how many of the first rows have at most `maxBytes` together */
-function fitting(rows: readonly SqlRow[], maxBytes: number): number {
+function countFitting(rows: readonly SqlRow[], maxBytes: number): number {
   let total = 0;
   const end = rows.findIndex(({ bytes }) => {
     total += Number(bytes);

@@ -73,7 +73,7 @@ export function checkConfig(
   for (const issue of issues) {
     const inner = issuePath(issue);
     if (meant.has(formatPath(inner))) continue;
-    const given = misspelled(config, inner, keysAt);
+    const given = misspelledKey(config, inner, keysAt);
     // The issue about the key that was given says more.
     if (given && paths.has(formatPath(given.path))) continue;
     const missing = given ?? (isZodIssue(issue) ? undefined : unknownKey(config, inner, origin));
@@ -88,7 +88,7 @@ export function checkConfig(
 type ZodIssue = StandardIssue & z.core.$ZodIssue;
 
 // A required key that is missing, when the map has a key with a similar name that the schema does not name.
-function misspelled(config: JsonObject, path: InnerPath, keysAt: KeysAt): Problem | undefined {
+function misspelledKey(config: JsonObject, path: InnerPath, keysAt: KeysAt): Problem | undefined {
   const [map, key] = [path.slice(0, -1), path.at(-1)];
   const given = valueAt(config, map);
   if (typeof key !== 'string' || valueAt(config, path) !== undefined || typeof given !== 'object') return undefined;

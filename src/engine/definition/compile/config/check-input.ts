@@ -3,7 +3,7 @@
 import { equalJson, formatPath, type Json, type JsonObject } from '../../../base/json/json.ts';
 import { KIND_NAMES } from '../../../base/json/kind-names.ts';
 import { suggestForMany } from '../../../base/suggest-name.ts';
-import { describe } from '../../../base/wording.ts';
+import { describeValue } from '../../../base/wording.ts';
 import { checkJsonSchema, isMap } from '../../../json-schema/check-json-schema.ts';
 import { compileJsonSchema, type ValueCheck, type ValueProblem } from '../../../json-schema/compile-json-schema.ts';
 import { hasType, typeMessage, valueMessage } from '../../../json-schema/json-limits.ts';
@@ -41,7 +41,7 @@ function checkDefault(name: string, field: InputField, path: Path, report: Repor
   const { default: fallback, enum: values, type = 'any' } = field;
   for (const [i, value] of (values ?? []).entries()) {
     if (hasType(value, type)) continue;
-    const message = `must be ${KIND_NAMES[type]}, as \`type\` says, not ${describe(value)}`;
+    const message = `must be ${KIND_NAMES[type]}, as \`type\` says, not ${describeValue(value)}`;
     report({ path: [...path, name, 'enum', i], message });
   }
   if (fallback === undefined) return;
@@ -54,7 +54,7 @@ function checkDefault(name: string, field: InputField, path: Path, report: Repor
 }
 
 function checkFields(input: Json, fields: readonly (readonly [string, InputField])[]): ReturnType<ValueCheck> {
-  if (!isMap(input)) return { problems: [{ path: '', message: `must be an object, not ${describe(input)}` }] };
+  if (!isMap(input)) return { problems: [{ path: '', message: `must be an object, not ${describeValue(input)}` }] };
   let value = input;
   const problems: ValueProblem[] = [];
   const suggest = suggestForMany();
@@ -98,7 +98,7 @@ function checkedJsonSchema(schema: JsonObject, path: Path, report: Report): Valu
   else {
     reportFault({
       path: [...path, 'type'],
-      message: `must be \`object\`, not ${describe(schema.type)}: the input of an execution is an object`,
+      message: `must be \`object\`, not ${describeValue(schema.type)}: the input of an execution is an object`,
     });
   }
   return isFaulty ? (input) => ({ value: input }) : compileJsonSchema(schema);
