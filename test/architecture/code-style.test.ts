@@ -12,13 +12,6 @@ const LONGER: Readonly<Record<string, string>> = {};
 
 /** Lines of a function without those of the functions inside it. */
 const MAX_FUNCTION_LINES = 60;
-/** Functions that may be longer, each with its reason. */
-const LONGER_FUNCTIONS: Readonly<Record<string, string>> = {
-  'adapters/storage/postgres/tables/workers-table.ts workersTable': 'the texts of its SQL statements',
-  'adapters/storage/sqlite/executions/claim.ts createClaiming': 'the texts of its SQL statements',
-  'cli/graph/flow-tree.ts apply': 'one case for each kind of event',
-};
-
 const MIN_LINES = 40;
 /** Folders in which each file is one of a kind, and the index of the folder is their importer. */
 const FAMILIES =
@@ -163,14 +156,9 @@ describe('code style', () => {
     expect(Object.keys(SHORT).filter((path) => !short.includes(path))).toEqual([]);
   });
 
-  it(`a function has at most ${MAX_FUNCTION_LINES} lines of its own, except those with a reason`, () => {
+  it(`a function has at most ${MAX_FUNCTION_LINES} lines of its own`, () => {
     const long = [...graph.values()].flatMap(functionsOf).filter(({ lines: length }) => length > MAX_FUNCTION_LINES);
-    expect(
-      long
-        .filter(({ name }) => !(name in LONGER_FUNCTIONS))
-        .map(({ name, lines: length }) => `${name}: ${length} lines`),
-    ).toEqual([]);
-    expect(Object.keys(LONGER_FUNCTIONS).filter((name) => !long.some((one) => one.name === name))).toEqual([]);
+    expect(long.map(({ name, lines: length }) => `${name}: ${length} lines`)).toEqual([]);
   });
 
   it('a file opens with one comment that says what it does', () => {

@@ -117,83 +117,79 @@ export function createFlowTree(definition: Pick<EnsembleDefinition, 'flow' | 'ag
     }
   };
 
+  const applyToAgents = (event: OrchestratorEvent, now: number) => {
+    switch (event.event) {
+      case 'agent.started':
+      case 'agent.skipped': {
+        const { agent, key } = event.data;
+        const node = nodeAt(placeOf(key), agent);
+        reach(node, key, now);
+        applyToRow(node.run, event, now);
+        break;
+      }
+      case 'agent.retrying': {
+        const { agent, key } = event.data;
+        const node = nodeAt(placeOf(key), agent);
+        // A watched execution of another process has no event of the start.
+        if (node.run.active === 0) {
+          reach(node, key, now);
+          node.run.active += 1;
+        }
+        applyToRow(node.run, event, now);
+        break;
+      }
+      case 'agent.completed':
+      case 'agent.failed': {
+        const { agent, key, duration } = event.data;
+        const node = nodeAt(placeOf(key), agent);
+        // A watched execution of another process has only events of results.
+        if (node.reached) countPasses(key);
+        else reach(node, key, now - duration, false);
+        applyToRow(node.run, event, now);
+        break;
+      }
+    }
+  };
+  const applyToSteps = (event: OrchestratorEvent, now: number) => {
+    const node = 'key' in event.data ? nodes.get(placeOf(event.data.key)) : undefined;
+    if (!node) return;
+    switch (event.event) {
+      case 'foreach.started':
+        reach(node, event.data.key, now);
+        node.items = (node.items ?? 0) + event.data.items;
+        break;
+      case 'child.started':
+        reach(node, event.data.key, now);
+        if (!detached.has(node.place)) node.run.active += 1;
+        else if (!node.inLoop) close(node, now);
+        break;
+      case 'child.ended':
+        node.run.active -= 1;
+        if (event.data.status === 'completed') node.run.completed += 1;
+        else node.run.failed += 1;
+        if (!node.inLoop) close(node, now);
+        break;
+      case 'step.waiting':
+        reach(node, event.data.key, now);
+        node.until = Math.max(node.until ?? 0, event.data.until ?? Number.POSITIVE_INFINITY);
+        node.run.active += 1;
+        break;
+      case 'step.continued':
+      case 'signal.taken':
+        if (!node.reached) reach(node, event.data.key, now);
+        node.run.active = Math.max(0, node.run.active - 1);
+        if (event.event === 'step.continued' && event.data.failed) node.run.failed += 1;
+        if (node.run.active === 0) node.until = undefined;
+        if (!node.inLoop) close(node, now);
+        break;
+    }
+  };
+
   return {
     roots,
     apply(event, now) {
-      switch (event.event) {
-        case 'agent.started':
-        case 'agent.skipped': {
-          const { agent, key } = event.data;
-          const node = nodeAt(placeOf(key), agent);
-          reach(node, key, now);
-          applyToRow(node.run, event, now);
-          break;
-        }
-        case 'agent.retrying': {
-          const { agent, key } = event.data;
-          const node = nodeAt(placeOf(key), agent);
-          // A watched execution of another process has no event of the start.
-          if (node.run.active === 0) {
-            reach(node, key, now);
-            node.run.active += 1;
-          }
-          applyToRow(node.run, event, now);
-          break;
-        }
-        case 'agent.completed':
-        case 'agent.failed': {
-          const { agent, key, duration } = event.data;
-          const node = nodeAt(placeOf(key), agent);
-          // A watched execution of another process has only events of results.
-          if (node.reached) countPasses(key);
-          else reach(node, key, now - duration, false);
-          applyToRow(node.run, event, now);
-          break;
-        }
-        case 'foreach.started': {
-          const node = nodes.get(placeOf(event.data.key));
-          if (!node) break;
-          reach(node, event.data.key, now);
-          node.items = (node.items ?? 0) + event.data.items;
-          break;
-        }
-        case 'child.started': {
-          const node = nodes.get(placeOf(event.data.key));
-          if (!node) break;
-          reach(node, event.data.key, now);
-          if (!detached.has(node.place)) node.run.active += 1;
-          else if (!node.inLoop) close(node, now);
-          break;
-        }
-        case 'child.ended': {
-          const node = nodes.get(placeOf(event.data.key));
-          if (!node) break;
-          node.run.active -= 1;
-          if (event.data.status === 'completed') node.run.completed += 1;
-          else node.run.failed += 1;
-          if (!node.inLoop) close(node, now);
-          break;
-        }
-        case 'step.waiting': {
-          const node = nodes.get(placeOf(event.data.key));
-          if (!node) break;
-          reach(node, event.data.key, now);
-          node.until = Math.max(node.until ?? 0, event.data.until ?? Number.POSITIVE_INFINITY);
-          node.run.active += 1;
-          break;
-        }
-        case 'step.continued':
-        case 'signal.taken': {
-          const node = nodes.get(placeOf(event.data.key));
-          if (!node) break;
-          if (!node.reached) reach(node, event.data.key, now);
-          node.run.active = Math.max(0, node.run.active - 1);
-          if (event.event === 'step.continued' && event.data.failed) node.run.failed += 1;
-          if (node.run.active === 0) node.until = undefined;
-          if (!node.inLoop) close(node, now);
-          break;
-        }
-      }
+      applyToAgents(event, now);
+      applyToSteps(event, now);
     },
     end(now, wall) {
       for (const node of nodes.values()) {

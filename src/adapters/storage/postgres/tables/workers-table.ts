@@ -43,88 +43,9 @@ const MAX_REMOVAL_TRIES = 3;
 
 export function workersTable(parts: WorkersTableParts): WorkerStore {
   const { client, names, namespace, sessions, processes, sessionGraceMs, onFreed } = parts;
-  const { owners, executions, steps, charges } = names;
-  const key = lockKey(names.schema);
-  const insert = statement(
-    `INSERT INTO ${owners} AS o (namespace, id, lease_until, locks, process) VALUES ($1, $2, $3, $4, $5)
-    ON CONFLICT (namespace, id) DO UPDATE
-    SET lease_until = excluded.lease_until, locks = excluded.locks, process = excluded.process, unlocked_at = NULL
-    RETURNING ref`,
-    ['ref'],
-  );
-  const updateLease = statement(
-    `UPDATE ${owners} SET lease_until = $3, unlocked_at = NULL WHERE namespace = $1 AND id = $2`,
-  );
-  // A time before the server's last start does not count, because all locks were free then. Nor does a time in the
-  // future, which remains when the clock was set back.
-  const unlockedAt =
-    'CASE WHEN unlocked_at BETWEEN pg_postmaster_start_time() AND clock_timestamp() THEN unlocked_at END';
-  // Locks are read and not tried, because another process would see the tried lock as taken.
-  const selectSuspects = statement(
-    `SELECT o.ref, o.lease_until <= $3 AS ended, o.locks AND l.pid IS NULL AS unlocked, o.process,
-      (extract(epoch FROM clock_timestamp() - ${unlockedAt}) * 1000)::bigint AS unlocked_for
-    FROM ${owners} o LEFT JOIN pg_locks l ON l.locktype = 'advisory' AND l.granted AND l.objsubid = 2
-      AND l.classid = ${key} AND l.objid::bigint = o.ref
-      AND l.database = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database())
-    WHERE o.namespace = $1 AND o.id <> $2
-      AND (o.lease_until <= $3 OR (o.locks AND l.pid IS NULL) OR o.unlocked_at IS NOT NULL)`,
-    ['ref', 'ended', 'unlocked', 'process', 'unlocked_for'],
-  );
-  // All processes share the time since when a lock was seen free. So a process that starts or dies delays no removal.
-  // No process waits for another.
-  const mark = (to: string, where: string) =>
-    statement(
-      `UPDATE ${owners} SET unlocked_at = ${to} WHERE ref IN (
-        SELECT ref FROM ${owners} WHERE namespace = $1 AND ref = ANY ($2::integer[]) AND ${where}
-        FOR NO KEY UPDATE SKIP LOCKED
-      )`,
-    );
-  const markUnlocked = mark('clock_timestamp()', `(${unlockedAt}) IS NULL`);
-  const markLocked = mark('NULL', 'unlocked_at IS NOT NULL');
-  // The removal waits for the worker's running writes, because each locks the worker's row. Later writes find no row.
-  const remove = statement(`DELETE FROM ${owners} WHERE namespace = $1 AND id = $2 RETURNING ref`, ['ref']);
-  const removeEnded = statement(`DELETE FROM ${owners} WHERE namespace = $1 AND ref = $2 AND lease_until <= $3`);
-  const removeUnlocked = statement(
-    `DELETE FROM ${owners} WHERE namespace = $1 AND ref = $2 AND pg_try_advisory_xact_lock(${key}, ref)`,
-  );
-  const freeing = (update: string) => `freed AS (${update} RETURNING account),
-    counted AS (${countCharges(charges, slotRows('freed', -1))})
-    SELECT count(*) AS freed FROM freed`;
-  // A separate statement after the removal, so that it sees what those writes stored.
-  const free = statement(
-    `WITH ${freeing(`
-      UPDATE ${executions} SET owner = NULL, due_at = $3, blame = NULL
-      WHERE namespace = $1 AND status = 'running' AND owner = $2`)}`,
-    ['freed'],
-  );
-  const claimedAt = 'coalesce(e.claimed_at, e.started_at)';
-  // The executions that may have caused the worker's death share the blame.
-  const freeOfDead = statement(
-    `WITH held AS MATERIALIZED (
-      SELECT e.ref, ${claimedAt} >= $4 AND NOT EXISTS (
-        SELECT FROM ${steps} s WHERE s.execution = e.ref AND s.started_at > ${claimedAt}
-      ) AS blamed
-      FROM ${executions} e WHERE e.namespace = $1 AND e.status = 'running' AND e.owner = $2
-    ), share AS (
-      SELECT greatest(count(*) FILTER (WHERE blamed), 1) AS many,
-        coalesce((SELECT max(o.ref) FROM ${owners} o WHERE o.namespace = $1), 0) AS newest
-      FROM held
-    ), ${freeing(`
-    UPDATE ${executions} e SET owner = NULL, due_at = $3, recoveries = e.recoveries + 1, blamed_at = share.newest,
-      blame = CASE
-        WHEN h.blamed AND e.blame > 0 THEN e.blame + ${BLAME} / (share.many * greatest(share.newest - e.blamed_at, 1))
-        WHEN h.blamed THEN 1
-      END
-    FROM held h, share WHERE e.namespace = $1 AND e.status = 'running' AND e.owner = $2 AND e.ref = h.ref`)}`,
-    ['freed'],
-  );
+  const { insert, updateLease, selectSuspects, markUnlocked, markLocked } = leaseStatements(names);
+  const { remove, removeEnded, removeUnlocked, free, freeOfDead, selectHeld } = removalStatements(names);
   const freedBy = ({ rows: [row = {}] }: SqlResult) => readNumber(row, 'freed', 'freed executions');
-
-  const selectHeld = statement(
-    `SELECT e.id, e.epoch FROM ${executions} e JOIN ${owners} o ON o.ref = e.owner
-    WHERE o.namespace = $1 AND o.id = $2 AND e.namespace = $1 AND e.status = 'running'`,
-    ['id', 'epoch'],
-  );
 
   /** @returns undefined when other transactions have locked the rows: a slow write, or a process that hangs */
   const unlessLocked = async <T>(work: (on: SqlTransaction) => Promise<T>): Promise<T | undefined> => {
@@ -219,4 +140,92 @@ export function workersTable(parts: WorkersTableParts): WorkerStore {
       return Number.isFinite(leftMs) ? { freed, againInMs: leftMs } : { freed };
     },
   };
+}
+
+function leaseStatements({ owners, schema }: Names) {
+  const key = lockKey(schema);
+  const insert = statement(
+    `INSERT INTO ${owners} AS o (namespace, id, lease_until, locks, process) VALUES ($1, $2, $3, $4, $5)
+    ON CONFLICT (namespace, id) DO UPDATE
+    SET lease_until = excluded.lease_until, locks = excluded.locks, process = excluded.process, unlocked_at = NULL
+    RETURNING ref`,
+    ['ref'],
+  );
+  const updateLease = statement(
+    `UPDATE ${owners} SET lease_until = $3, unlocked_at = NULL WHERE namespace = $1 AND id = $2`,
+  );
+  // A time before the server's last start does not count, because all locks were free then. Nor does a time in the
+  // future, which remains when the clock was set back.
+  const unlockedAt =
+    'CASE WHEN unlocked_at BETWEEN pg_postmaster_start_time() AND clock_timestamp() THEN unlocked_at END';
+  // Locks are read and not tried, because another process would see the tried lock as taken.
+  const selectSuspects = statement(
+    `SELECT o.ref, o.lease_until <= $3 AS ended, o.locks AND l.pid IS NULL AS unlocked, o.process,
+      (extract(epoch FROM clock_timestamp() - ${unlockedAt}) * 1000)::bigint AS unlocked_for
+    FROM ${owners} o LEFT JOIN pg_locks l ON l.locktype = 'advisory' AND l.granted AND l.objsubid = 2
+      AND l.classid = ${key} AND l.objid::bigint = o.ref
+      AND l.database = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database())
+    WHERE o.namespace = $1 AND o.id <> $2
+      AND (o.lease_until <= $3 OR (o.locks AND l.pid IS NULL) OR o.unlocked_at IS NOT NULL)`,
+    ['ref', 'ended', 'unlocked', 'process', 'unlocked_for'],
+  );
+  // All processes share the time since when a lock was seen free. So a process that starts or dies delays no removal.
+  // No process waits for another.
+  const mark = (to: string, where: string) =>
+    statement(
+      `UPDATE ${owners} SET unlocked_at = ${to} WHERE ref IN (
+        SELECT ref FROM ${owners} WHERE namespace = $1 AND ref = ANY ($2::integer[]) AND ${where}
+        FOR NO KEY UPDATE SKIP LOCKED
+      )`,
+    );
+  const markUnlocked = mark('clock_timestamp()', `(${unlockedAt}) IS NULL`);
+  const markLocked = mark('NULL', 'unlocked_at IS NOT NULL');
+  return { insert, updateLease, selectSuspects, markUnlocked, markLocked };
+}
+
+function removalStatements({ owners, executions, steps, charges, schema }: Names) {
+  const key = lockKey(schema);
+  // The removal waits for the worker's running writes, because each locks the worker's row. Later writes find no row.
+  const remove = statement(`DELETE FROM ${owners} WHERE namespace = $1 AND id = $2 RETURNING ref`, ['ref']);
+  const removeEnded = statement(`DELETE FROM ${owners} WHERE namespace = $1 AND ref = $2 AND lease_until <= $3`);
+  const removeUnlocked = statement(
+    `DELETE FROM ${owners} WHERE namespace = $1 AND ref = $2 AND pg_try_advisory_xact_lock(${key}, ref)`,
+  );
+  const freeing = (update: string) => `freed AS (${update} RETURNING account),
+    counted AS (${countCharges(charges, slotRows('freed', -1))})
+    SELECT count(*) AS freed FROM freed`;
+  // A separate statement after the removal, so that it sees what those writes stored.
+  const free = statement(
+    `WITH ${freeing(`
+      UPDATE ${executions} SET owner = NULL, due_at = $3, blame = NULL
+      WHERE namespace = $1 AND status = 'running' AND owner = $2`)}`,
+    ['freed'],
+  );
+  const claimedAt = 'coalesce(e.claimed_at, e.started_at)';
+  // The executions that may have caused the worker's death share the blame.
+  const freeOfDead = statement(
+    `WITH held AS MATERIALIZED (
+      SELECT e.ref, ${claimedAt} >= $4 AND NOT EXISTS (
+        SELECT FROM ${steps} s WHERE s.execution = e.ref AND s.started_at > ${claimedAt}
+      ) AS blamed
+      FROM ${executions} e WHERE e.namespace = $1 AND e.status = 'running' AND e.owner = $2
+    ), share AS (
+      SELECT greatest(count(*) FILTER (WHERE blamed), 1) AS many,
+        coalesce((SELECT max(o.ref) FROM ${owners} o WHERE o.namespace = $1), 0) AS newest
+      FROM held
+    ), ${freeing(`
+    UPDATE ${executions} e SET owner = NULL, due_at = $3, recoveries = e.recoveries + 1, blamed_at = share.newest,
+      blame = CASE
+        WHEN h.blamed AND e.blame > 0 THEN e.blame + ${BLAME} / (share.many * greatest(share.newest - e.blamed_at, 1))
+        WHEN h.blamed THEN 1
+      END
+    FROM held h, share WHERE e.namespace = $1 AND e.status = 'running' AND e.owner = $2 AND e.ref = h.ref`)}`,
+    ['freed'],
+  );
+  const selectHeld = statement(
+    `SELECT e.id, e.epoch FROM ${executions} e JOIN ${owners} o ON o.ref = e.owner
+    WHERE o.namespace = $1 AND o.id = $2 AND e.namespace = $1 AND e.status = 'running'`,
+    ['id', 'epoch'],
+  );
+  return { remove, removeEnded, removeUnlocked, free, freeOfDead, selectHeld };
 }

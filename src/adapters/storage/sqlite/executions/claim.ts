@@ -21,6 +21,8 @@ interface Lane {
 }
 
 const BY_DUE = 'INDEXED BY ensemble_executions_due';
+/** The index contains the caller, so the executions of callers without a free slot are passed over without reading their rows. */
+const IS_OPEN = '(account IS NULL OR account NOT IN (SELECT value FROM json_each(?)))';
 
 export function createClaiming(
   connection: SqlConnection,
@@ -29,67 +31,18 @@ export function createClaiming(
   unreadable: Unreadable,
 ): Claiming {
   const here = `namespace = ${toLiteral(namespace)}`;
-  // One index lookup leads from the first execution of a lane to the first of the next lane, however many executions a
-  // lane has. The comparison includes the instant (x'' is greater than every number), because a comparison of ensemble
-  // and version alone would start at the lane's first entry and walk through the lane. The plus signs remove the column
-  // types from the comparison; without them the index could not answer it.
-  const first = (after: string) => `
-    (SELECT ref FROM ensemble_executions ${BY_DUE} WHERE ${here} AND due_at IS NOT NULL ${after}
-      ORDER BY ensemble, version, due_at LIMIT 1)`;
-  const lanes = `
-    WITH RECURSIVE firsts (ref) AS (
-      SELECT ${first('')}
-      UNION ALL
-      SELECT ${first("AND (ensemble, version, due_at) > (+this.ensemble, +this.version, x'')")}
-      FROM firsts JOIN ensemble_executions AS this ON this.ref = firsts.ref
-    ), lanes (ensemble, version, due) AS (
-      SELECT ensemble, version,
-        (SELECT min(due_at) FROM ensemble_executions AS lane ${BY_DUE} WHERE lane.${here} AND lane.due_at IS NOT NULL
-          AND lane.ensemble = head.ensemble AND lane.version = head.version)
-      FROM firsts JOIN ensemble_executions AS head ON head.ref = firsts.ref
-    )`;
-  const selectLanes = connection.prepare(`${lanes} SELECT ensemble, version FROM lanes WHERE due <= ?`);
-  const selectNext = connection.prepare(`${lanes} SELECT min(due) AS due FROM lanes`);
-  const selectNextBut = connection.prepare(
-    `${lanes} SELECT min(due) AS due FROM lanes WHERE version NOT IN (SELECT value FROM json_each(?))`,
-  );
-  // The index contains the caller, so the executions of callers without a free slot are passed over without reading their rows.
-  const isOpen = '(account IS NULL OR account NOT IN (SELECT value FROM json_each(?)))';
-  const openLanes = `${lanes}, open_lanes AS (
-    SELECT ensemble, version,
-      (SELECT min(due_at) FROM ensemble_executions AS lane ${BY_DUE} WHERE lane.${here} AND lane.due_at IS NOT NULL
-        AND lane.ensemble = lanes.ensemble AND lane.version = lanes.version AND ${isOpen}) AS due
-    FROM lanes)`;
-  const selectOpenLanes = connection.prepare(`${openLanes} SELECT ensemble, version FROM open_lanes WHERE due <= ?`);
-  const selectNextOpen = connection.prepare(
-    `${openLanes} SELECT min(due) AS due FROM open_lanes WHERE version NOT IN (SELECT value FROM json_each(?))`,
-  );
+  const { selectLanes, selectNext, selectNextBut, selectOpenLanes, selectNextOpen } = laneStatements(connection, here);
+  const {
+    selectByRef,
+    selectFree,
+    selectDue,
+    updateClaimed,
+    selectWorker,
+    selectToCancel,
+    selectSignalled,
+    countQueued,
+  } = claimStatements(connection, here);
   const readFreeSlots = createFreeSlots(connection, namespace);
-  const claimed = `SELECT ref, ${ACCEPTED}, epoch + 1 AS epoch,
-      started_at, recoveries, CASE status WHEN 'waiting' THEN 0 ELSE coalesce(blame, 0) END AS blame, cancel_requested, coalesce(signals, 0) AS signals, parent_id,
-      handover, resumed_at, account, slots
-    FROM ensemble_executions`;
-  const selectByRef = connection.prepare(`${claimed} WHERE ref = ?`);
-  const selectFree = connection.prepare(`${claimed} WHERE ${here} AND id = ? AND due_at IS NOT NULL`);
-  const selectDue = connection.prepare(`
-    ${claimed} ${BY_DUE} WHERE ${here} AND ensemble = ? AND version = ? AND due_at <= ? AND ${isOpen}
-    ORDER BY due_at, account, ref LIMIT ? OFFSET ?`);
-  const updateClaimed = connection.prepare(`
-    UPDATE ensemble_executions
-    SET epoch = epoch + 1, owner = ?, due_at = NULL, status = 'running', started_at = coalesce(started_at, ?),
-      signalled_at = NULL, claimed_at = ?, resumed_at = coalesce(resumed_at, ?), blame = CASE status WHEN 'waiting' THEN NULL ELSE blame END
-    WHERE ref IN (SELECT value FROM json_each(?))`);
-  const selectWorker = connection.prepare(`SELECT 1 FROM ensemble_owners WHERE ${here} AND owner = ?`);
-  const selectToCancel = connection.prepare(`
-    SELECT id FROM ensemble_executions INDEXED BY ensemble_executions_to_cancel
-    WHERE ${here} AND owner = ? AND cancel_requested = 1`);
-  const selectSignalled = connection.prepare(`
-    SELECT id, signals FROM ensemble_executions INDEXED BY ensemble_executions_signalled
-    WHERE ${here} AND owner = ? AND signalled_at IS NOT NULL`);
-  const countQueued = connection.prepare(`
-    SELECT count(*) AS queued FROM (
-      SELECT 1 FROM ensemble_executions WHERE ${here} AND ${OPEN_OR_FAILED} AND status = 'queued' LIMIT ?
-    )`);
   const damagedClaiming = createDamagedClaiming(
     connection,
     `ensemble_executions ${BY_DUE} WHERE ${here}`,
@@ -276,5 +229,82 @@ function createFreeSlots(connection: SqlConnection, namespace: string): () => Fr
         return hasRefused;
       },
     };
+  };
+}
+
+/** @param here - the rows of a namespace */
+function laneStatements(connection: SqlConnection, here: string) {
+  // One index lookup leads from the first execution of a lane to the first of the next lane, however many executions a
+  // lane has. The comparison includes the instant (x'' is greater than every number), because a comparison of ensemble
+  // and version alone would start at the lane's first entry and walk through the lane. The plus signs remove the column
+  // types from the comparison; without them the index could not answer it.
+  const first = (after: string) => `
+    (SELECT ref FROM ensemble_executions ${BY_DUE} WHERE ${here} AND due_at IS NOT NULL ${after}
+      ORDER BY ensemble, version, due_at LIMIT 1)`;
+  const lanes = `
+    WITH RECURSIVE firsts (ref) AS (
+      SELECT ${first('')}
+      UNION ALL
+      SELECT ${first("AND (ensemble, version, due_at) > (+this.ensemble, +this.version, x'')")}
+      FROM firsts JOIN ensemble_executions AS this ON this.ref = firsts.ref
+    ), lanes (ensemble, version, due) AS (
+      SELECT ensemble, version,
+        (SELECT min(due_at) FROM ensemble_executions AS lane ${BY_DUE} WHERE lane.${here} AND lane.due_at IS NOT NULL
+          AND lane.ensemble = head.ensemble AND lane.version = head.version)
+      FROM firsts JOIN ensemble_executions AS head ON head.ref = firsts.ref
+    )`;
+  const selectLanes = connection.prepare(`${lanes} SELECT ensemble, version FROM lanes WHERE due <= ?`);
+  const selectNext = connection.prepare(`${lanes} SELECT min(due) AS due FROM lanes`);
+  const selectNextBut = connection.prepare(
+    `${lanes} SELECT min(due) AS due FROM lanes WHERE version NOT IN (SELECT value FROM json_each(?))`,
+  );
+  const openLanes = `${lanes}, open_lanes AS (
+    SELECT ensemble, version,
+      (SELECT min(due_at) FROM ensemble_executions AS lane ${BY_DUE} WHERE lane.${here} AND lane.due_at IS NOT NULL
+        AND lane.ensemble = lanes.ensemble AND lane.version = lanes.version AND ${IS_OPEN}) AS due
+    FROM lanes)`;
+  const selectOpenLanes = connection.prepare(`${openLanes} SELECT ensemble, version FROM open_lanes WHERE due <= ?`);
+  const selectNextOpen = connection.prepare(
+    `${openLanes} SELECT min(due) AS due FROM open_lanes WHERE version NOT IN (SELECT value FROM json_each(?))`,
+  );
+  return { selectLanes, selectNext, selectNextBut, selectOpenLanes, selectNextOpen };
+}
+
+/** @param here - the rows of a namespace */
+function claimStatements(connection: SqlConnection, here: string) {
+  const claimed = `SELECT ref, ${ACCEPTED}, epoch + 1 AS epoch,
+      started_at, recoveries, CASE status WHEN 'waiting' THEN 0 ELSE coalesce(blame, 0) END AS blame, cancel_requested, coalesce(signals, 0) AS signals, parent_id,
+      handover, resumed_at, account, slots
+    FROM ensemble_executions`;
+  const selectByRef = connection.prepare(`${claimed} WHERE ref = ?`);
+  const selectFree = connection.prepare(`${claimed} WHERE ${here} AND id = ? AND due_at IS NOT NULL`);
+  const selectDue = connection.prepare(`
+    ${claimed} ${BY_DUE} WHERE ${here} AND ensemble = ? AND version = ? AND due_at <= ? AND ${IS_OPEN}
+    ORDER BY due_at, account, ref LIMIT ? OFFSET ?`);
+  const updateClaimed = connection.prepare(`
+    UPDATE ensemble_executions
+    SET epoch = epoch + 1, owner = ?, due_at = NULL, status = 'running', started_at = coalesce(started_at, ?),
+      signalled_at = NULL, claimed_at = ?, resumed_at = coalesce(resumed_at, ?), blame = CASE status WHEN 'waiting' THEN NULL ELSE blame END
+    WHERE ref IN (SELECT value FROM json_each(?))`);
+  const selectWorker = connection.prepare(`SELECT 1 FROM ensemble_owners WHERE ${here} AND owner = ?`);
+  const selectToCancel = connection.prepare(`
+    SELECT id FROM ensemble_executions INDEXED BY ensemble_executions_to_cancel
+    WHERE ${here} AND owner = ? AND cancel_requested = 1`);
+  const selectSignalled = connection.prepare(`
+    SELECT id, signals FROM ensemble_executions INDEXED BY ensemble_executions_signalled
+    WHERE ${here} AND owner = ? AND signalled_at IS NOT NULL`);
+  const countQueued = connection.prepare(`
+    SELECT count(*) AS queued FROM (
+      SELECT 1 FROM ensemble_executions WHERE ${here} AND ${OPEN_OR_FAILED} AND status = 'queued' LIMIT ?
+    )`);
+  return {
+    selectByRef,
+    selectFree,
+    selectDue,
+    updateClaimed,
+    selectWorker,
+    selectToCancel,
+    selectSignalled,
+    countQueued,
   };
 }
