@@ -1,4 +1,4 @@
-/** How large the house may be. Only a decision in `docs/decisions/` raises one of these numbers; a change that lowers one lowers it here too. */
+/** How large the code may be. Only a decision in `docs/decisions/` raises one of these numbers; a change that lowers one lowers it here too. */
 
 import { readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -20,7 +20,7 @@ const MAX_LINES = 89_500;
 
 const isProduct = (path: string) => !path.startsWith('conformance/');
 
-describe('the size of the house', () => {
+describe('the size of the code', () => {
   it(`a folder has at most ${MAX_ENTRIES} entries, except those with a reason`, () => {
     const folders = new Set([...graph.keys()].flatMap(parentsOf));
     const large = [...folders].filter((folder) => readdirSync(join(SRC, folder)).length > MAX_ENTRIES);
