@@ -108,6 +108,7 @@ export type { TemplateEngine } from './engine/component/template-engine.port.ts'
 export type { Telemetry } from './engine/host/telemetry.port.ts';
 export type { Job, JobAction, JobFailure, JobFilter, JobOptions, Jobs } from './orchestrator/jobs/jobs.ts';
 export type { Schedule, Schedules } from './orchestrator/schedules/schedule-control.ts';
+export type { ExecutionSelection } from './orchestrator/runs/execution-filter.ts';
 export type {
   ExecutedDefinition,
   ExecutionFilter,
