@@ -47,7 +47,7 @@ function withPatience(storage: Storage, clock: Clock, logger: Logger, readMs: nu
     if (IMPATIENT.test(called)) return call;
     if (called === 'documents.write')
       return ((...args: Parameters<DocumentStore['write']>) =>
-        writing(repeatedDocuments(storage.documents, args))) as StorageMethod;
+        writing(repeatableWrite(storage.documents, args))) as StorageMethod;
     const retry = WRITES.test(called) ? writing : reading;
     return (...args) => retry(() => call(...args));
   };
@@ -89,7 +89,7 @@ export function connectStorage(given: Storage | undefined, host: StorageHost): C
  * A write under a version that may have had its effect although its answer was lost: when it is repeated and refused, the document is
  * compared with what was to be written.
  */
-function repeatedDocuments(
+function repeatableWrite(
   documents: DocumentStore,
   [kind, name, change]: Parameters<DocumentStore['write']>,
 ): () => MaybePromise<boolean> {

@@ -49,7 +49,7 @@ export const RULES: Readonly<Record<string, Rule>> = {
   'adapters/sandbox': { may: [...CORE, 'json-schema', 'adapters/threads'] },
   'adapters/tool-servers': { may: [...CORE, 'signing', 'json-schema'] },
 
-  authoring: { may: [...CORE], types: ['operations/'] },
+  authoring: { may: CORE, types: ['operations/'] },
   orchestrator: { may: [...ENGINE, 'operations/', 'adapters/'], types: ['authoring'] },
   project: { may: [...CORE, ...DEFINITION, 'orchestrator', 'adapters/'], types: ['authoring'] },
   'http-handlers': { may: [...CORE, 'signing', 'access/rules'], types: ['orchestrator'] },

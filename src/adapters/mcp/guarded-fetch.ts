@@ -54,7 +54,7 @@ export function guardedFetch(access: ToolServerAccess, open: OpenExchanges) {
       if (exchange && lastEventId !== null && ++exchange.resumptions > MAX_RESUMPTIONS) {
         throw exchange.failure ?? incompleteAnswer(access.name);
       }
-      const response = await toAuthorizedHeaders(access, scope, exchange, { ...init, headers });
+      const response = await sendAuthorized(access, scope, exchange, { ...init, headers });
       const isGone = lastEventId !== null && response.status >= 400 && !isRetryableStatus(response.status);
       if (isGone) scope.fail(exchange?.failure ?? incompleteAnswer(access.name));
       return watchMessages(response, (message) => noteRequest(message, scope, open), lastEventId);
@@ -78,7 +78,7 @@ function noteRequest(message: unknown, scope: CallScope, { asked }: OpenExchange
 
 type Sent = Omit<RequestInit, 'headers'> & { readonly headers: Headers };
 
-async function toAuthorizedHeaders(
+async function sendAuthorized(
   access: ToolServerAccess,
   scope: CallScope,
   exchange: Exchange | undefined,

@@ -3,6 +3,7 @@
 import { messageOf, OrchestratorError } from '../../engine/base/errors.ts';
 import type { PdfDocument } from '../../engine/operation/pdf.port.ts';
 import { createThreadPool } from '../threads/thread-pool.ts';
+import { renderingTimeout } from './print-options.ts';
 import type { ThreadData, ThreadJob, ThreadMessage } from './thread-messages.ts';
 
 export interface PdfThreads {
@@ -32,7 +33,7 @@ export function createPdfThreads(given: {
   return {
     async render(job, { timeoutMs, signal }) {
       const end = await pool.run(job, { timeoutMs, countsWait: true, signal, onMessage: () => true });
-      if (end.kind === 'time') throw tooLongRendering(timeoutMs);
+      if (end.kind === 'time') throw renderingTimeout('embeddedPdf', timeoutMs);
       if (end.kind === 'ended') throw endOf(end.error, memoryBytes);
       const { message } = end;
       if ('content' in message) return message;
@@ -63,9 +64,4 @@ function invalidHtml(why: string): OrchestratorError {
 
 function rendererFailure(how: string): OrchestratorError {
   return new OrchestratorError('AGENT_FAILED', `embeddedPdf: the renderer ${how}`, { retryable: true });
-}
-
-function tooLongRendering(timeoutMs: number): OrchestratorError {
-  const message = `embeddedPdf: the document was not rendered within ${timeoutMs} ms; split it, or raise \`timeout\``;
-  return new OrchestratorError('TIMEOUT', message, { details: { timeoutMs }, retryable: true });
 }

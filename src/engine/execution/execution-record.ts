@@ -164,7 +164,13 @@ export function outputsOf(record: Pick<Execution<unknown>, 'status' | 'output' |
 
 /** The status of an execution, without its values. @param finishedAt - Unix ms. Undefined while it has not ended */
 export function toSummary(
-  { id, ensemble, version, trigger, createdAt }: Omit<NewExecution, 'input' | 'seed'>,
+  {
+    id,
+    ensemble,
+    version,
+    trigger,
+    createdAt,
+  }: Pick<NewExecution, 'id' | 'ensemble' | 'version' | 'trigger' | 'createdAt'>,
   status: ExecutionStatus,
   finishedAt: number | undefined,
 ): ExecutionSummary {

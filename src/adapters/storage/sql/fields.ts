@@ -3,7 +3,7 @@
  * table lacks does not compile.
  */
 
-import type { Json, JsonObject } from '../../../engine/base/json/json.ts';
+import type { Json } from '../../../engine/base/json/json.ts';
 import type { DeliveryState, NewDelivery } from '../../../engine/delivery/delivery.ts';
 import type { StoredProgress } from '../../../engine/execution/execution-record.ts';
 import type { ExecutionEnd, NewExecution, NewSignal, StepRecord } from '../../../engine/execution/stored-execution.ts';
@@ -16,6 +16,7 @@ import {
   readObject,
   readText,
   type StoredRow,
+  toJsonColumn,
 } from './columns.ts';
 
 type Value = string | number | null;
@@ -48,12 +49,11 @@ const number = (column: string, type: Field<number>['type'] = 'bigint'): Field<n
 });
 const json = <T extends Json>(column: string): Field<T> => ({
   ...{ column, type: 'text' },
-  write: (value) => JSON.stringify(value) ?? 'null',
+  write: toJsonColumn,
   read: (row, name) => readJson(row, column, name) as T,
 });
 const object = <T>(column: string): Field<T> => ({
-  ...json<JsonObject>(column),
-  write: (value) => JSON.stringify(value),
+  ...(json(column) as Field<never>),
   read: (row, name) => readObject(row, column, name) as T,
 });
 const texts = (column: string): Field<readonly string[]> => ({
@@ -79,6 +79,15 @@ export const ACCEPTED: Fields<NewExecution> = {
   retryOf: optional(text('retry_of')),
   idempotencyKey: optional(text('idempotency_key')),
   tags: optional(texts('tags')),
+};
+
+/** What the status of an execution shows of its acceptance. */
+export const SUMMARY = {
+  id: ACCEPTED.id,
+  ensemble: ACCEPTED.ensemble,
+  version: ACCEPTED.version,
+  trigger: ACCEPTED.trigger,
+  createdAt: ACCEPTED.createdAt,
 };
 
 export const STEP: Fields<StepRecord> = {
@@ -107,6 +116,9 @@ export const PROGRESS: Fields<Omit<StoredProgress, 'status'>> = {
   resumedAt: optional(number('resumed_at')),
   retriedBy: optional(text('retried_by')),
 };
+
+/** What is read of the progress of a claimed execution. */
+export const HANDOVER = { handover: PROGRESS.handover, resumedAt: PROGRESS.resumedAt };
 
 /** The columns of an execution that has ended. What is known of its waits and models is in `handover`. */
 export const ENDED: Fields<Omit<ExecutionEnd, 'waited' | 'usage' | 'components'>> = {

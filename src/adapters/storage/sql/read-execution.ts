@@ -9,7 +9,6 @@ import type {
   Execution,
   ExecutionStatus,
   ExecutionSummary,
-  ExecutionTrigger,
   OpenCount,
 } from '../../../engine/execution/execution.ts';
 import {
@@ -28,7 +27,7 @@ import {
   type StepRecord,
 } from '../../../engine/execution/stored-execution.ts';
 import { type RowName, readBoolean, readNumber, readObject, readText, type StoredRow } from './columns.ts';
-import { ACCEPTED, ENDED, type Field, PROGRESS, readFields, STEP } from './fields.ts';
+import { ACCEPTED, columnsOf, ENDED, type Field, HANDOVER, PROGRESS, readFields, STEP, SUMMARY } from './fields.ts';
 
 /** @throws INTERNAL when a column is damaged */
 export function readExecution(row: StoredRow, runs: readonly AgentResult[]): Execution {
@@ -38,16 +37,13 @@ export function readExecution(row: StoredRow, runs: readonly AgentResult[]): Exe
   return toExecution(readAccepted(row, name), progress, readEnd(row, name), runs, agents);
 }
 
+/** The columns that {@link readSummary} reads: none is long. */
+export const SUMMARY_COLUMNS = [...columnsOf(SUMMARY), 'status', 'finished_at'];
+
 /** @throws INTERNAL when a column is damaged */
 export function readSummary(row: StoredRow): ExecutionSummary {
   const name = nameOf(row);
-  const about = {
-    id: readText(row, 'id', name),
-    ensemble: readText(row, 'ensemble', name),
-    version: readText(row, 'version', name),
-    trigger: readTrigger(row, name),
-    createdAt: readNumber(row, 'created_at', name),
-  };
+  const about = readFields(SUMMARY, row, name);
   const finishedAt = row.finished_at === null ? undefined : readNumber(row, 'finished_at', name);
   return toSummary(about, row.status as ExecutionStatus, finishedAt);
 }
@@ -158,7 +154,7 @@ export function readHandover(
   row: StoredRow,
   name: RowName,
 ): { readonly handover?: Handover; readonly resumedAt?: number } {
-  return readFields({ handover: PROGRESS.handover, resumedAt: PROGRESS.resumedAt }, row, name);
+  return readFields(HANDOVER, row, name);
 }
 
 /** The condition of the index of unresolved executions, word for word. @param of - the table or alias of the read, with a point */
@@ -171,10 +167,6 @@ export function retriedByOf(executions: string, of: string): string {
   const key = `'${retryKeyOf('')}' || ${of}.id`;
   return `CASE WHEN ${of}.status IN ('failed', 'timed_out', 'cancelled') THEN (
     SELECT r.id FROM ${executions} r WHERE r.namespace = ${of}.namespace AND r.idempotency_key = ${key}) END AS retried_by`;
-}
-
-function readTrigger(row: StoredRow, name: RowName): ExecutionTrigger {
-  return readObject(row, 'started_by', name) as unknown as ExecutionTrigger;
 }
 
 /** @param row - `number` and `oldest` */

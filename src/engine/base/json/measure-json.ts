@@ -7,7 +7,7 @@
  * | `jsonTextBytes`      | the exact UTF-8 bytes of `JSON.stringify(value)`    | limits of records and pages                 |
  * | `maxJsonTextBytes`   | an upper bound of the same, without reading texts   | a first check, before the exact one         |
  * | `memoryBytes`        | about what a stored value takes in memory           | the limit of the memory storage             |
- * | `estimateEntryBytes` | about what a commit entry takes (in `engine/model`) | sizes of batches, timeouts of storage calls |
+ * | `estimateEntryBytes` | about what a commit entry takes (in `engine/execution`) | sizes of batches, timeouts of storage calls |
  */
 
 import { CONTAINER_BYTES, ENTRY_BYTES, type Json, type JsonObject } from './json.ts';

@@ -31,7 +31,7 @@ const toOptionalText = (text: string | undefined) => (text === undefined ? null 
  * @param large - the field whose value is the `json` of a part
  * @returns columns that are null for an entry without the part
  */
-function columnsOf<Part>(of: fields.Fields<Part>, large?: keyof Part): Column<Part | undefined>[] {
+function toPartColumns<Part>(of: fields.Fields<Part>, large?: keyof Part): Column<Part | undefined>[] {
   return (Object.entries(of) as [keyof Part, fields.Field<unknown>][]).map(([key, { column, type, write }]) => [
     column,
     type,
@@ -50,7 +50,7 @@ export const FENCE: readonly Column<unknown>[] = [
 ];
 
 export const START: readonly Column<NewExecution>[] = [
-  ...columnsOf(fields.ACCEPTED, 'input'),
+  ...toPartColumns(fields.ACCEPTED, 'input'),
   ['status', 'text', ({ entry }) => entry.release?.status ?? 'running'],
   ['epoch', 'integer', ({ entry }) => entry.epoch],
   ['due_at', 'bigint', ({ entry }) => entry.release?.dueAt ?? null],
@@ -84,7 +84,7 @@ export const TAG: readonly Column<string>[] = [
 
 export const STEP: readonly Column<StepRecord>[] = [
   ...FENCE,
-  ...columnsOf(fields.STEP, 'output').filter(([name]) => name !== 'note'),
+  ...toPartColumns(fields.STEP, 'output').filter(([name]) => name !== 'note'),
   ['note', 'boolean', ({ part }) => String(part.note ?? false)],
 ];
 
@@ -96,7 +96,7 @@ export const SETTLE: readonly Column<ExecutionEnd | undefined>[] = [
   ['seen', 'integer', ({ entry }) => entry.release?.signals ?? null],
   ['waits_for', 'text', ({ entry }) => toOptionalJsonColumn(entry.release?.waitsFor?.map(toTextColumn))],
   ['handover', 'text', ({ entry }) => toHandoverColumn(entry)],
-  ...columnsOf(fields.ENDED, 'output').filter(([name]) => name !== 'status'),
+  ...toPartColumns(fields.ENDED, 'output').filter(([name]) => name !== 'status'),
 ];
 
 export const STATE: readonly Column<StateChange>[] = [
@@ -110,7 +110,7 @@ export const STATE: readonly Column<StateChange>[] = [
 /** A delivery. Its names are those of the table with a prefix, because `id` is that of the execution. */
 export const DELIVERY: readonly Column<NewDelivery>[] = [
   ...FENCE,
-  ...columnsOf(fields.NEW_DELIVERY).map(([name, ...rest]): Column<NewDelivery> => [`new_${name}`, ...rest]),
+  ...toPartColumns(fields.NEW_DELIVERY).map(([name, ...rest]): Column<NewDelivery> => [`new_${name}`, ...rest]),
   ['new_due_at', 'bigint', ({ part }) => part.createdAt],
 ];
 

@@ -10,13 +10,14 @@ import {
   readListed,
   readOpenCount,
   readSummary,
+  SUMMARY_COLUMNS,
   unresolvedOf,
 } from '../../sql/read-execution.ts';
 import { byLimit, type SqlClient, statement } from '../drivers/driver.ts';
 import { toTextColumn } from '../tables/columns.ts';
 import { executionList } from './list-executions.ts';
 import type { Names } from '../tables/names.ts';
-import { ACCEPTED, computedColumn, RECORD, SUMMARY } from './record-columns.ts';
+import { ACCEPTED, computedColumn, RECORD } from './record-columns.ts';
 import { stepsTable } from './steps-table.ts';
 
 /** The methods of the storage port in this file. */
@@ -27,8 +28,8 @@ export function executionsTable(client: SqlClient, names: Names, namespace: stri
   const columns = RECORD.map((column) => computedColumn(column, names) ?? `e.${column}`).join(', ');
   const { readRuns, ...stepMethods } = stepsTable(client, names, namespace);
   const selectStatus = statement(
-    `SELECT ${SUMMARY.join(', ')} FROM ${executions} WHERE namespace = $1 AND id = $2`,
-    SUMMARY,
+    `SELECT ${SUMMARY_COLUMNS.join(', ')} FROM ${executions} WHERE namespace = $1 AND id = $2`,
+    SUMMARY_COLUMNS,
   );
   const select = statement(`SELECT ${columns} FROM ${executions} e WHERE e.namespace = $1 AND e.id = $2`, RECORD);
   const selectAccepted = statement(

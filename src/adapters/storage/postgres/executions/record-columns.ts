@@ -9,8 +9,6 @@ import type { Names } from '../tables/names.ts';
 export const ACCEPTED = columnsOf(fields.ACCEPTED);
 /** A whole execution. Agent runs are counted until it ends; then their number is stored. */
 export const RECORD = [...ACCEPTED, ...columnsOf(fields.ENDED), ...columnsOf(fields.PROGRESS)];
-/** An execution's status, without values. */
-export const SUMMARY = ['id', 'ensemble', 'version', 'status', 'started_by', 'created_at', 'finished_at'];
 /** A whole step. */
 export const STEP = columnsOf(fields.STEP);
 

@@ -8,13 +8,14 @@ import {
   readListed,
   readOpenCount,
   readSummary,
+  SUMMARY_COLUMNS,
   unresolvedOf,
 } from '../../sql/read-execution.ts';
 import type { SqlConnection } from '../drivers/driver.ts';
 import { toLiteral, toTextColumn } from '../tables/columns.ts';
 import { executionList } from './list-executions.ts';
 import { OPEN_OR_FAILED } from '../tables/names.ts';
-import { ACCEPTED, RECORD, SUMMARY } from './record-columns.ts';
+import { ACCEPTED, RECORD } from './record-columns.ts';
 import { stepsTable } from './steps-table.ts';
 
 /** The methods of the storage port in this file. */
@@ -28,7 +29,9 @@ export function executionsTable(connection: SqlConnection, namespace: string): E
     FROM ensemble_executions WHERE namespace = ? AND id = ?`);
   const selectByKey = connection.prepare(`
     SELECT id FROM ensemble_executions INDEXED BY ensemble_executions_by_key WHERE ${here} AND idempotency_key = ?`);
-  const selectStatus = connection.prepare(`SELECT ${SUMMARY} FROM ensemble_executions WHERE namespace = ? AND id = ?`);
+  const selectStatus = connection.prepare(
+    `SELECT ${SUMMARY_COLUMNS.join(', ')} FROM ensemble_executions WHERE namespace = ? AND id = ?`,
+  );
   const countDescendants = connection.prepare(`
     SELECT count(*) AS descendants FROM (
       SELECT 1 FROM ensemble_executions INDEXED BY ensemble_executions_by_root WHERE ${here} AND root_id = ? LIMIT ?

@@ -12,9 +12,6 @@ import { RUNS } from '../tables/names.ts';
 /** An execution as it was accepted. */
 export const ACCEPTED = columnsOf(fields.ACCEPTED).join(', ');
 
-/** An execution's status, without long columns. */
-export const SUMMARY = 'id, ensemble, version, status, started_by, created_at, finished_at';
-
 /**
  * An execution's record without its input and output. Agent runs are counted until the execution ends; then their number is stored.
  */
