@@ -74,16 +74,17 @@ describe.skipIf(!hasBrowser)('the dashboard under load', () => {
     await demo?.close();
   });
 
-  it('opens an execution of 10,000 steps within a second, and scrolls it at 50 frames a second', async () => {
-    const items = Array.from({ length: 10_000 }, (_, i) => i);
-    const { id } = await demo.orchestrator.execute('many', { items });
+  it('opens an execution of 10,000 steps within a second, and scrolls it as easily as one of 500', async () => {
+    const numbers = Array.from({ length: 10_000 }, (_, i) => i);
+    const { id: shortId } = await demo.orchestrator.execute('many', { items: numbers.slice(0, 500) });
+    const { id } = await demo.orchestrator.execute('many', { items: numbers });
     const { page, wrong } = await visit(browser, demo.url, token);
     const began = Date.now();
     await show(page, `/executions/${id}`);
     await page.locator('.rows .step').first().waitFor();
     const tookMs = Date.now() - began;
     await page.getByText('10,001', { exact: true }).waitFor({ timeout: 60_000 });
-    const cpuMs = await scrollThrough(page);
+    const longMs = await frameOfScrolling(page);
     expect(await page.locator('.rows .step').count()).toBeLessThan(120);
     // The last row is drawn, and no space is left for rows below it.
     await expect
@@ -100,8 +101,11 @@ describe.skipIf(!hasBrowser)('the dashboard under load', () => {
     const askedAt = Date.now();
     expect(await demo.orchestrator.executions.stepInput(id, key)).toEqual({ key, input: { n: 9_999 } });
     expect(Date.now() - askedAt).toBeLessThan(scaled(1_000));
-    // The processor's time, because another program may take the processor: at 50 frames a second, a frame has 20 ms.
-    expect(cpuMs).toBeLessThan(scaled(20));
+    await show(page, `/executions/${shortId}`);
+    await page.getByText('501', { exact: true }).waitFor({ timeout: 60_000 });
+    const shortMs = await frameOfScrolling(page);
+    // The processor's time for a frame, side by side, because a busy machine needs more of it for the same work.
+    expect(longMs / shortMs).toBeLessThan(1.7);
     expect(wrong).toEqual([]);
     await page.context().close();
   });
@@ -205,8 +209,11 @@ describe.skipIf(!hasBrowser)('the dashboard under load', () => {
   });
 });
 
-/** Scrolls the list from its begin to its end in two seconds. @returns what a frame takes of the page's processor time, in ms */
-async function scrollThrough(page: Page): Promise<number> {
+/**
+ * Scrolls the list for two seconds, 5,000 rows in each, up and down where it is shorter, and then to its end.
+ * @returns what a frame takes of the page's processor time, in ms
+ */
+async function frameOfScrolling(page: Page): Promise<number> {
   const session = await page.context().newCDPSession(page);
   await session.send('Performance.enable', { timeDomain: 'threadTicks' });
   const taskMs = async () => {
@@ -219,7 +226,9 @@ async function scrollThrough(page: Page): Promise<number> {
     const began = performance.now();
     let count = 0;
     while (performance.now() - began < 2_000) {
-      rows.scrollTop = ((performance.now() - began) / 2_000) * rows.scrollHeight;
+      const way = rows.scrollHeight - rows.clientHeight;
+      const passed = (performance.now() - began) * 140;
+      rows.scrollTop = Math.floor(passed / way) % 2 === 0 ? passed % way : way - (passed % way);
       await new Promise((resolve) => requestAnimationFrame(resolve));
       count += 1;
     }
