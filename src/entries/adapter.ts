@@ -117,4 +117,4 @@ export type {
 } from '../engine/operation/tool-server.port.ts';
 export { ActiveRun } from '../engine/running/active-run.ts';
 export type { HeldExecution } from '../engine/running/held-execution.ts';
-export type { RunParts } from '../engine/running/run-journal.ts';
+export type { RunDependencies } from '../engine/running/run-journal.ts';

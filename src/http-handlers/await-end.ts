@@ -17,19 +17,19 @@ export async function awaitEnd(
   run: ExecutionHandle,
   isAsync: boolean,
 ): Promise<Execution<unknown> | undefined> {
-  const { parts, host } = call;
+  const { dependencies, host } = call;
   const ended = !isAsync || host.waitUntil ? endOf(call, run) : undefined;
   // The execution continues when the caller disconnects. A Worker continues only what was passed to `waitUntil`.
   if (ended) host.waitUntil?.(ended.then(() => deliver(call)));
-  return ended && !isAsync ? withTimeout(ended, parts.syncTimeoutMs, parts.setTimer) : undefined;
+  return ended && !isAsync ? withTimeout(ended, dependencies.syncTimeoutMs, dependencies.setTimer) : undefined;
 }
 
 /** Sends the notifications of the execution. Never rejects: what is not sent now is sent later. */
-export async function deliver({ parts, requestId }: HttpCall): Promise<void> {
+export async function deliver({ dependencies, requestId }: HttpCall): Promise<void> {
   try {
-    await parts.deliver?.();
+    await dependencies.deliver?.();
   } catch (thrown) {
-    parts.logger.warn(
+    dependencies.logger.warn(
       { err: thrown, requestId },
       'deliveries could not be sent; they are sent later, and none is lost',
     );
@@ -37,11 +37,17 @@ export async function deliver({ parts, requestId }: HttpCall): Promise<void> {
 }
 
 /** The finished record; undefined when the execution waits for longer than `MAX_WAIT_MS`, or when this process can't see its end. Never rejects. */
-async function endOf({ parts, requestId }: HttpCall, run: ExecutionHandle): Promise<Execution<unknown> | undefined> {
+async function endOf(
+  { dependencies, requestId }: HttpCall,
+  run: ExecutionHandle,
+): Promise<Execution<unknown> | undefined> {
   try {
     return await run.resultUnlessWaiting(MAX_WAIT_MS);
   } catch (thrown) {
-    parts.logger.error({ err: thrown, requestId, executionId: run.id }, 'the end of an execution could not be read');
+    dependencies.logger.error(
+      { err: thrown, requestId, executionId: run.id },
+      'the end of an execution could not be read',
+    );
     return undefined;
   }
 }

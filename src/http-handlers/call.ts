@@ -14,7 +14,7 @@ import type { Authenticate } from './access/host-principal.ts';
 import type { StreamSlots } from './reply/stream-slots.ts';
 
 /** The parts of a handler; all its requests share them. */
-export interface HandlerParts {
+export interface HandlerDependencies {
   readonly orchestrator: Orchestrator;
   /** The header of an API token besides `Authorization`, in lower case, on the routes that take it. */
   readonly apiKeyHeader: string;
@@ -65,7 +65,7 @@ export interface RouteAccess {
 }
 
 export interface HttpCall {
-  readonly parts: HandlerParts;
+  readonly dependencies: HandlerDependencies;
   readonly request: PlainRequest;
   readonly host: HostInfo;
   readonly route: RouteAccess;

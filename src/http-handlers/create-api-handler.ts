@@ -4,7 +4,7 @@ import type { HttpHandler } from '../engine/host/host.port.ts';
 import type { Orchestrator } from '../orchestrator/create-orchestrator.ts';
 import { API_ROUTES } from './api/routes.ts';
 import { findBrowserPath } from './access/browser-paths.ts';
-import type { HandlerParts } from './call.ts';
+import type { HandlerDependencies } from './call.ts';
 import { type HandlerOptions, readHandlerOptions } from './handler-options.ts';
 import { API_ROOT } from './reply/location.ts';
 import { createRouter, type Route, type Router } from './router.ts';
@@ -27,17 +27,17 @@ import { toHandler } from './to-handler.ts';
  * ```
  */
 export function createApiHandler<T>(orchestrator: Orchestrator<T>, options: HandlerOptions = {}): HttpHandler {
-  const parts = readHandlerOptions(orchestrator as unknown as Orchestrator, options);
-  const router = createApiRouter(parts);
+  const dependencies = readHandlerOptions(orchestrator as unknown as Orchestrator, options);
+  const router = createApiRouter(dependencies);
   return toHandler(
-    parts,
+    dependencies,
     ({ path }) => router.match(path),
-    (request) => findBrowserPath(request, parts, false) ?? 'nothing',
+    (request) => findBrowserPath(request, dependencies, false) ?? 'nothing',
   );
 }
 
 /** The routes of the API, of the links that send signals where they are set up, and others. */
-export function createApiRouter({ orchestrator, basePath }: HandlerParts, more: readonly Route[] = []): Router {
+export function createApiRouter({ orchestrator, basePath }: HandlerDependencies, more: readonly Route[] = []): Router {
   const links = orchestrator.signalLinks ? LINK_ROUTES : [];
   return createRouter([...API_ROUTES, ...links, ...more], basePath, API_ROOT);
 }

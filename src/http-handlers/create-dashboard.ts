@@ -45,7 +45,7 @@ export interface DashboardOptions extends HandlerOptions {
 export function createDashboard<T>(orchestrator: Orchestrator<T>, options: DashboardOptions = {}): HttpHandler {
   const { authenticate, basePath = '/dashboard' } = options;
   const given = { ...options, basePath };
-  const parts = readHandlerOptions(
+  const dependencies = readHandlerOptions(
     orchestrator as unknown as Orchestrator,
     given,
     { readOnly: flag },
@@ -54,7 +54,7 @@ export function createDashboard<T>(orchestrator: Orchestrator<T>, options: Dashb
   const api = API_ROUTES.filter(({ path }) => path.startsWith(API_ROOT));
   const router = createRouter([...pageRoutes(basePath), ...api], basePath, '');
   return toHandler(
-    { ...parts, readOnly: options.readOnly === true, authenticate: authenticate && fromOwnPage(authenticate) },
+    { ...dependencies, readOnly: options.readOnly === true, authenticate: authenticate && fromOwnPage(authenticate) },
     ({ path }) => router.match(path),
     () => 'nothing',
   );

@@ -11,7 +11,7 @@ import {
 } from '../engine/host/host.port.ts';
 import type { Orchestrator } from '../orchestrator/create-orchestrator.ts';
 import { acceptsHtml, findBrowserPath } from './access/browser-paths.ts';
-import type { HandlerParts } from './call.ts';
+import type { HandlerDependencies } from './call.ts';
 import { createApiRouter } from './create-api-handler.ts';
 import { type HandlerOptions, readHandlerOptions } from './handler-options.ts';
 import { collectMetrics, type Metrics } from './metrics/collect-metrics.ts';
@@ -51,25 +51,33 @@ export interface FullHandlerOptions extends HandlerOptions {
 export function createHandler<T>(orchestrator: Orchestrator<T>, options: FullHandlerOptions = {}): HttpHandler {
   const given = orchestrator as unknown as Orchestrator;
   const { dashboard, metrics, ...shared } = options;
-  const parts = readHandlerOptions(given, options, { dashboard: DASHBOARD, metrics: flag });
-  const router = createApiRouter(parts, metrics ? [metricsRoute(collectMetrics(given, parts.measured))] : []);
+  const dependencies = readHandlerOptions(given, options, { dashboard: DASHBOARD, metrics: flag });
+  const router = createApiRouter(
+    dependencies,
+    metrics ? [metricsRoute(collectMetrics(given, dependencies.measured))] : [],
+  );
   // A base path is the handler's own, so its start page is too, for a browser that the dashboard is for.
   const startPage = (request: PlainRequest) =>
-    dashboard === true && parts.basePath !== '' && request.path.startsWith(parts.basePath) && acceptsHtml(request)
-      ? findBrowserPath(request, parts, true)
+    dashboard === true &&
+    dependencies.basePath !== '' &&
+    request.path.startsWith(dependencies.basePath) &&
+    acceptsHtml(request)
+      ? findBrowserPath(request, dependencies, true)
       : undefined;
   const service = toHandler(
-    parts,
-    (request) => router.match(request.path) ?? startPage(request) ?? findWebhook(request, parts),
+    dependencies,
+    (request) => router.match(request.path) ?? startPage(request) ?? findWebhook(request, dependencies),
     (request) =>
-      isWebhookPath(request, parts) ? 'no-webhook' : (findBrowserPath(request, parts, dashboard === true) ?? 'nothing'),
+      isWebhookPath(request, dependencies)
+        ? 'no-webhook'
+        : (findBrowserPath(request, dependencies, dashboard === true) ?? 'nothing'),
   );
   if (dashboard === undefined || dashboard === false) return service;
-  const first = dashboard === true ? loadedLater(given, shared, parts) : (rawHandlerOf(dashboard) as RawHandler);
+  const first = dashboard === true ? loadedLater(given, shared, dependencies) : (rawHandlerOf(dashboard) as RawHandler);
   const second = rawHandlerOf(service) as RawHandler;
   return handlerOf(
     async (request, host, ownPathsOnly) => (await first(request, host, true)) ?? second(request, host, ownPathsOnly),
-    parts,
+    dependencies,
   );
 }
 
@@ -85,8 +93,12 @@ const DASHBOARD = optional<boolean | HttpHandler>(
   (value) => typeof value === 'boolean' || (isRecord(value) && rawHandlerOf(value) !== undefined),
 );
 /** The dashboard, loaded when it is first asked for. */
-function loadedLater(orchestrator: Orchestrator, options: HandlerOptions, parts: HandlerParts): RawHandler {
-  const basePath = `${parts.basePath}/dashboard`;
+function loadedLater(
+  orchestrator: Orchestrator,
+  options: HandlerOptions,
+  dependencies: HandlerDependencies,
+): RawHandler {
+  const basePath = `${dependencies.basePath}/dashboard`;
   const load = once(async () => {
     const { createDashboard } = await import('#dashboard');
     return rawHandlerOf(createDashboard(orchestrator, { ...options, basePath })) as RawHandler;
@@ -97,7 +109,12 @@ function loadedLater(orchestrator: Orchestrator, options: HandlerOptions, parts:
     } catch (thrown) {
       const run = () => Promise.reject(thrown);
       const routes = new Map([[request.method, { method: 'GET', path: '', scope: 'public', run } as const]]);
-      return answerRequest(request, host, { resource: { head: '', rest: [], routes, allow: '' }, params: {} }, parts);
+      return answerRequest(
+        request,
+        host,
+        { resource: { head: '', rest: [], routes, allow: '' }, params: {} },
+        dependencies,
+      );
     }
   };
   return (request, host) => {

@@ -36,10 +36,10 @@ import { findWebhook } from './webhooks/find-webhook.ts';
  * ```
  */
 export function createWebhookHandler<T>(orchestrator: Orchestrator<T>, options: HandlerOptions = {}): HttpHandler {
-  const parts = readHandlerOptions(orchestrator as unknown as Orchestrator, options);
+  const dependencies = readHandlerOptions(orchestrator as unknown as Orchestrator, options);
   return toHandler(
-    parts,
-    (request) => findWebhook(request, parts),
+    dependencies,
+    (request) => findWebhook(request, dependencies),
     () => 'no-webhook',
   );
 }

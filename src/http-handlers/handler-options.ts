@@ -12,10 +12,10 @@ import {
 } from '../engine/base/read-options.ts';
 import type { Clock } from '../engine/host/clock.port.ts';
 import { type Logger, loggerOf, SILENT } from '../engine/host/logger.port.ts';
-import { MASKING, type ServedParts } from '../engine/host/masking.port.ts';
+import { MASKING, type ServedDependencies } from '../engine/host/masking.port.ts';
 import type { Orchestrator } from '../orchestrator/create-orchestrator.ts';
 import { ByteBudget, SenderBudgets } from './request/byte-budget.ts';
-import type { HandlerParts } from './call.ts';
+import type { HandlerDependencies } from './call.ts';
 import { corsRule } from './reply/cors.ts';
 import type { Authenticate } from './access/host-principal.ts';
 import { streamSlots } from './reply/stream-slots.ts';
@@ -98,11 +98,11 @@ export function readHandlerOptions<O extends HandlerOptions>(
   options: O,
   more?: OptionChecks<Omit<O, keyof HandlerOptions>>,
   who = 'handler',
-): HandlerParts {
+): HandlerDependencies {
   if (typeof orchestrator?.start !== 'function')
     throw new TypeError('a handler needs an orchestrator of createOrchestrator()');
   // An orchestrator that does not come from createOrchestrator(), such as a wrapper, has none of these.
-  const served = (orchestrator as { readonly [MASKING]?: ServedParts })[MASKING];
+  const served = (orchestrator as { readonly [MASKING]?: ServedDependencies })[MASKING];
   const { logger, maxInFlightBytes = 64 * MIB } = readOptions<HandlerOptions>(who, options, {
     ...CHECKS,
     ...more,

@@ -8,7 +8,7 @@ import type { HostInfo, PlainAnswer, PlainRequest } from '../engine/host/host.po
 import { authenticate, principalOf } from './access/authenticate.ts';
 import { authorizeCaller, type FoundRoute, findRoute, rejectUnusedInput } from './access/authorize.ts';
 import { countedBytes, HeldBytes } from './request/byte-budget.ts';
-import type { HandlerParts, HttpCall, RouteAccess } from './call.ts';
+import type { HandlerDependencies, HttpCall, RouteAccess } from './call.ts';
 import { corsHeaders, isPreflight } from './reply/cors.ts';
 import { addressOf, countRequest, refuseExcess, setLimitHeaders } from './access/rate-limit.ts';
 import { asProblem, EVENT_STREAM, errorReply, isHidden, type Reply, withPlainError } from './reply/reply.ts';
@@ -22,13 +22,13 @@ export async function answerRequest(
   request: PlainRequest,
   host: HostInfo,
   match: Found,
-  parts: HandlerParts,
+  dependencies: HandlerDependencies,
 ): Promise<PlainAnswer> {
-  const began = parts.measured?.measure ? parts.monotonic() : undefined;
+  const began = dependencies.measured?.measure ? dependencies.monotonic() : undefined;
   const requestId = requestIdOf(request);
-  const address = addressOf(request, host, parts);
-  const held = new HeldBytes(isOfWebhook(match) ? parts.webhookBodies.of(address) : parts.bodies);
-  const unsent = new HeldBytes(parts.unsent);
+  const address = addressOf(request, host, dependencies);
+  const held = new HeldBytes(isOfWebhook(match) ? dependencies.webhookBodies.of(address) : dependencies.bodies);
+  const unsent = new HeldBytes(dependencies.unsent);
   let reply: Reply;
   let body: PlainAnswer['body'];
   let limit: RequestLimit | undefined;
@@ -36,9 +36,9 @@ export async function answerRequest(
     const found = findRoute(match, request.method);
     const route = 'route' in found ? found : undefined;
     const isPublic = route?.route.scope === 'public' || isOfWebhook(match);
-    const caller = isPublic ? undefined : await authenticate({ request, host, parts }, route);
-    if (!isPublic && !isPreflight(parts.cors, request)) {
-      const counted = countRequest(parts, principalOf(caller), address);
+    const caller = isPublic ? undefined : await authenticate({ request, host, dependencies }, route);
+    if (!isPublic && !isPreflight(dependencies.cors, request)) {
+      const counted = countRequest(dependencies, principalOf(caller), address);
       limit = isPromise(counted) ? await counted : counted;
     }
     // An unknown path is refused after authentication, because authentication must see every request.
@@ -47,9 +47,9 @@ export async function answerRequest(
       ('refusal' in found
         ? found.refusal
         : (authorizeCaller(caller, found.route) ??
-          (await refuseUnsent(found.route, request, unsent, parts)) ??
+          (await refuseUnsent(found.route, request, unsent, dependencies)) ??
           (await runRoute(found, {
-            parts,
+            dependencies,
             request,
             host,
             route: found.route,
@@ -59,22 +59,22 @@ export async function answerRequest(
             held,
           }))));
     reply = forCaller(reply, request, match);
-    body = bodyOf(reply, request.method, match, parts);
+    body = bodyOf(reply, request.method, match, dependencies);
     if (!keepUnsent(unsent, body)) {
       reply = forCaller(errorReply(tooMuchUnsent()), request, match);
-      body = bodyOf(reply, request.method, match, parts);
+      body = bodyOf(reply, request.method, match, dependencies);
     }
   } catch (thrown) {
-    if (isHidden(thrown)) logFailure(thrown, request, match, parts, { requestId, ip: address });
+    if (isHidden(thrown)) logFailure(thrown, request, match, dependencies, { requestId, ip: address });
     reply = forCaller(errorReply(thrown), request, match);
-    body = bodyOf(reply, request.method, match, parts);
+    body = bodyOf(reply, request.method, match, dependencies);
     unsent.release();
   } finally {
     held.release();
   }
-  const headers = headersOf(reply, request, requestId, parts);
-  if (limit) setLimitHeaders(headers, limit, parts.orchestrator.limits.standardHeaders);
-  measureRequest(parts, request, match, reply, began);
+  const headers = headersOf(reply, request, requestId, dependencies);
+  if (limit) setLimitHeaders(headers, limit, dependencies.orchestrator.limits.standardHeaders);
+  measureRequest(dependencies, request, match, reply, began);
   return { status: reply.status, headers, body, ...(!unsent.isEmpty && { sent: () => unsent.release() }) };
 }
 
@@ -82,7 +82,7 @@ function logFailure(
   err: unknown,
   request: PlainRequest,
   match: Found,
-  { logger }: HandlerParts,
+  { logger }: HandlerDependencies,
   { requestId, ip }: { readonly requestId: string; readonly ip: string | undefined },
 ): void {
   const { method } = request;
@@ -91,7 +91,7 @@ function logFailure(
 
 /** @param began - by the monotonic clock; undefined if nobody listened then */
 function measureRequest(
-  { measured, monotonic }: HandlerParts,
+  { measured, monotonic }: HandlerDependencies,
   { method }: PlainRequest,
   match: Found,
   { status, json }: Reply,
@@ -111,7 +111,7 @@ async function refuseUnsent(
   { maxBytes }: RouteAccess,
   { method }: PlainRequest,
   unsent: HeldBytes,
-  { setTimer }: HandlerParts,
+  { setTimer }: HandlerDependencies,
 ): Promise<Reply | undefined> {
   if (maxBytes === undefined || method === 'HEAD') return undefined;
   return (await unsent.holdWhenFree(maxBytes, setTimer)) ? undefined : errorReply(tooMuchUnsent());
@@ -159,7 +159,7 @@ function bodyOf(
   { json, html, stream }: Reply,
   method: string,
   match: Found,
-  { toJson }: HandlerParts,
+  { toJson }: HandlerDependencies,
 ): PlainAnswer['body'] {
   if (method === 'HEAD') {
     void stream?.cancel();
@@ -172,7 +172,7 @@ function headersOf(
   reply: Reply,
   request: PlainRequest,
   requestId: string,
-  { cors, apiKeyHeader }: HandlerParts,
+  { cors, apiKeyHeader }: HandlerDependencies,
 ): Record<string, string> {
   const headers: Record<string, string> = {
     'x-request-id': requestId,

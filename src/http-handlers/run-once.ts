@@ -20,8 +20,8 @@ export function readIdempotencyKey(request: PlainRequest): string | undefined {
 
 /** @throws what reading the body and `RequestKeys.once` throw */
 export async function runOnce(call: HttpCall, route: Route, key: string): Promise<Reply> {
-  const { request, principal, parts } = call;
-  if (!parts.once) {
+  const { request, principal, dependencies } = call;
+  if (!dependencies.once) {
     const message =
       'no `Idempotency-Key` is kept here: a request that is sent twice has two effects; leave the header out';
     throw new OrchestratorError('INVALID_REQUEST', message);
@@ -31,7 +31,7 @@ export async function runOnce(call: HttpCall, route: Route, key: string): Promis
   const asked = hashText(`${request.method} ${request.path}\n${bytes ? toBase64(bytes) : ''}`);
   const secret = `${request.header('authorization') ?? ''}\n${key}`;
   const again = bytes ? { ...call, request: withBody(request, bytes) } : call;
-  return parts.once({ caller, key, asked, secret }, async () => route.run(again));
+  return dependencies.once({ caller, key, asked, secret }, async () => route.run(again));
 }
 
 /** The request, whose body was read already. */

@@ -2,7 +2,7 @@
 
 import { isPromise, type MaybePromise } from '../engine/base/maybe-promise.ts';
 import { type HttpHandler, type PlainRequest, RAW_HANDLER, type RawHandler } from '../engine/host/host.port.ts';
-import type { HandlerParts } from './call.ts';
+import type { HandlerDependencies } from './call.ts';
 import { FetchedRequest, toResponse } from './request/fetch-request.ts';
 import { answerRequest } from './pipeline.ts';
 import type { Found } from './router.ts';
@@ -14,21 +14,23 @@ const NO_HOST = Object.freeze({});
  * @param unknown - what `fetch` answers for such a path
  */
 export function toHandler(
-  parts: HandlerParts,
+  dependencies: HandlerDependencies,
   find: (request: PlainRequest) => MaybePromise<Found | undefined>,
   unknown: (request: PlainRequest) => Found,
 ): HttpHandler {
   const handleRaw: RawHandler = (request, host, ownPathsOnly) => {
     const answer = (found: Found | undefined) =>
-      found !== undefined || !ownPathsOnly ? answerRequest(request, host, found ?? unknown(request), parts) : undefined;
+      found !== undefined || !ownPathsOnly
+        ? answerRequest(request, host, found ?? unknown(request), dependencies)
+        : undefined;
     const found = find(request);
     return isPromise(found) ? found.then(answer) : answer(found);
   };
-  return handlerOf(handleRaw, parts);
+  return handlerOf(handleRaw, dependencies);
 }
 
 /** The handler of a raw handler. */
-export function handlerOf(handleRaw: RawHandler, { setTimer }: Pick<HandlerParts, 'setTimer'>): HttpHandler {
+export function handlerOf(handleRaw: RawHandler, { setTimer }: Pick<HandlerDependencies, 'setTimer'>): HttpHandler {
   const answered = async (request: Request, host: Parameters<RawHandler>[1], ownPathsOnly: boolean) => {
     const answer = await handleRaw(new FetchedRequest(request), host, ownPathsOnly);
     return answer && toResponse(answer, setTimer);

@@ -21,7 +21,7 @@ export interface Access {
   readonly requestKeys: RequestKeys;
 }
 
-export interface AccessParts {
+export interface AccessDependencies {
   readonly storage: Storage;
   /** The same for requests that are not mere reads: it waits longer when it is away. */
   readonly patient: Storage;
@@ -31,8 +31,8 @@ export interface AccessParts {
   readonly brand: string;
 }
 
-export function createAccess(options: LimitsOptions | undefined, parts: AccessParts): Access {
-  const { storage, patient, clock, logger, ids, brand } = parts;
+export function createAccess(options: LimitsOptions | undefined, dependencies: AccessDependencies): Access {
+  const { storage, patient, clock, logger, ids, brand } = dependencies;
   const plans = createPlans(options);
   const { store = storage.rates, onStoreFailure = 'open', standardHeaders } = options ?? {};
   const rates = guardLimitStore({ store, fallback: memoryRates(), clock, logger, onStoreFailure });

@@ -35,7 +35,7 @@ async function closeInOrder(
   }
 }
 
-export interface ClosedParts {
+export interface ClosedDependencies {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly storage: Storage;
@@ -46,8 +46,8 @@ export interface ClosedParts {
   stop(): void;
 }
 
-export function createClose({ pdf, mail }: OrchestratorOptions, parts: ClosedParts) {
-  const { clock, logger, storage, executionService, toolServers, deliveries, stop } = parts;
+export function createClose({ pdf, mail }: OrchestratorOptions, dependencies: ClosedDependencies) {
+  const { clock, logger, storage, executionService, toolServers, deliveries, stop } = dependencies;
   let closing: Promise<void> | undefined;
   return ({ grace = 25_000 }: { readonly grace?: Duration } = {}): Promise<void> => {
     const graceMs = toMs(grace);

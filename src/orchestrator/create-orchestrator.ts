@@ -18,7 +18,7 @@ import type { EventKind } from '../engine/events/event.ts';
 import type { Execution } from '../engine/execution/execution.ts';
 import { createIdSource } from '../engine/execution/id.ts';
 import { loggerOf } from '../engine/host/logger.port.ts';
-import { MASKING, type ServedParts } from '../engine/host/masking.port.ts';
+import { MASKING, type ServedDependencies } from '../engine/host/masking.port.ts';
 import type { ToolServers } from '../engine/operation/tool-server.port.ts';
 import type { Script } from '../operations/code/code-operation.ts';
 import { createAccess } from './access.ts';
@@ -257,8 +257,8 @@ export function createOrchestrator(given: OrchestratorOptions = {}): Orchestrato
   };
   const { once } = requestKeys;
   const own = { log: logger, events, once, deliver: deliveries.deliver, options: () => given };
-  const parts: ServedParts = { ...masking, ...own };
-  return Object.assign(orchestrator, { [MASKING]: parts }) as unknown as Orchestrator;
+  const dependencies: ServedDependencies = { ...masking, ...own };
+  return Object.assign(orchestrator, { [MASKING]: dependencies }) as unknown as Orchestrator;
 }
 
 /** @throws TypeError */

@@ -32,12 +32,12 @@ export interface EnsembleStates {
 /** How often a change is made again because a run changed the state meanwhile. */
 const MAX_TRIES = 100;
 
-export function createEnsembleStates(parts: {
+export function createEnsembleStates(dependencies: {
   readonly store: StateStore;
   readonly clock: Clock;
   readonly ensembles: Pick<Ensembles, 'get'>;
 }): EnsembleStates {
-  const { store, clock, ensembles } = parts;
+  const { store, clock, ensembles } = dependencies;
 
   /** From the definition as it is stored now, also if it is not active. */
   const initialOf = async (ensemble: string): Promise<JsonObject> => {

@@ -3,7 +3,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { isRecord } from '../engine/base/read-options.ts';
-import { MASKING, type ServedParts } from '../engine/host/masking.port.ts';
+import { MASKING, type ServedDependencies } from '../engine/host/masking.port.ts';
 import { nameIn } from './check-project.ts';
 import { importModule } from './import-default.ts';
 import type { ProjectOptions } from './load-project.ts';
@@ -25,7 +25,7 @@ export async function readApp(
   const { default: first, options, orchestrator } = imported.value;
   const found = [options, orchestrator, first].find((one) => one !== undefined);
   if (!isRecord(found)) return { problem: `exports nothing that can be used: ${FORMS}` };
-  const served = (found as { readonly [MASKING]?: Partial<ServedParts> })[MASKING];
+  const served = (found as { readonly [MASKING]?: Partial<ServedDependencies> })[MASKING];
   if (served && !served.options)
     return { problem: 'has an orchestrator of another version of the library; export its options' };
   // A caller has its own.

@@ -34,7 +34,7 @@ export interface CommitWriter {
   write(worker: string, entry: CommitEntry): MaybePromise<CommitResult>;
 }
 
-export interface CommitWriterParts {
+export interface CommitWriterDependencies {
   readonly storage: Storage;
   readonly clock: Clock;
   readonly withRetry: StorageRetry;
@@ -65,8 +65,8 @@ const MAX_WITHOUT_TURN_MS = 10;
 /** Calling `then` on it costs a fraction of `queueMicrotask`, which tracks asynchronous contexts in Node. */
 const RESOLVED = Promise.resolve();
 
-export function createCommitWriter(parts: CommitWriterParts): CommitWriter {
-  const { storage, clock, withRetry } = parts;
+export function createCommitWriter(dependencies: CommitWriterDependencies): CommitWriter {
+  const { storage, clock, withRetry } = dependencies;
   let waiting: Waiting[] = [];
   /** Size of all entries that wait. */
   let bytes = 0;
@@ -216,7 +216,7 @@ export function createCommitWriter(parts: CommitWriterParts): CommitWriter {
 
   const needsTurn = () => clock.monotonic() - turnedAt >= MAX_WITHOUT_TURN_MS;
 
-  if (!storage.capabilities.groupedCommits || !storage.capabilities.sharedPromises || !parts.groupCommit) {
+  if (!storage.capabilities.groupedCommits || !storage.capabilities.sharedPromises || !dependencies.groupCommit) {
     return { write: commitAlone };
   }
   return {

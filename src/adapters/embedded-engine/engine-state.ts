@@ -10,7 +10,7 @@ import { type ActiveRuns, createActiveRuns, type Run } from './active-runs.ts';
 import { type CommitWriter, createCommitWriter } from './commit-writer.ts';
 import type { EmbeddedEngineOptions } from './engine-options.ts';
 import { createExecutionBackoff, type ExecutionBackoff } from './execution-backoff.ts';
-import { createRunParts, type RunPartsOf } from './run-log.ts';
+import { createRunDependencies, type RunPartsOf } from './run-log.ts';
 import { BLAME_WINDOW_MS, createSuspects, type Suspects } from './suspects.ts';
 import { createWaiters, type Waiters } from './waiters.ts';
 import { createWakeups, type RunCycle, type Wakeups } from './wakeups.ts';
@@ -129,7 +129,7 @@ export function createEngineState(
   });
   return {
     ...{ host, storage, clock, logger, settings, withRetry, writer, worker, runs, suspects, wakeups },
-    runPartsOf: createRunParts({ storage, clock, withRetry, writer, worker }),
+    runPartsOf: createRunDependencies({ storage, clock, withRetry, writer, worker }),
     waiters: createWaiters(storage),
     accept: { stored: new Set(), writes: new Map(), queued: 0 },
     resume: {

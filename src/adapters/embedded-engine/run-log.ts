@@ -9,24 +9,24 @@ import { JournalLostError } from '../../engine/execution/journal.port.ts';
 import type { MaybePromise } from '../../engine/operation/operation.port.ts';
 import type { RunLog } from '../../engine/execution/run-log.port.ts';
 import type { Storage } from '../../engine/storage/storage.port.ts';
-import type { RunParts } from '../../engine/running/run-journal.ts';
+import type { RunDependencies } from '../../engine/running/run-journal.ts';
 import type { StorageRetry } from '../../engine/running/storage-retry.ts';
 import type { CommitWriter } from './commit-writer.ts';
 import type { Lease } from './worker.ts';
 
 /** What a run needs. All runs of a worker share it. */
-export type RunPartsOf = (worker: string) => RunParts;
+export type RunPartsOf = (worker: string) => RunDependencies;
 
-export function createRunParts(parts: {
+export function createRunDependencies(dependencies: {
   readonly storage: Storage;
   readonly clock: Clock;
   readonly withRetry: StorageRetry;
   readonly writer: CommitWriter;
   readonly worker: Lease;
 }): RunPartsOf {
-  const { storage, clock, withRetry, writer, worker: lease } = parts;
+  const { storage, clock, withRetry, writer, worker: lease } = dependencies;
   const read = readForRuns(withRetry);
-  const toParts = (worker: string): RunParts => {
+  const toParts = (worker: string): RunDependencies => {
     const log: RunLog = {
       write: (entry) => writer.write(worker, entry),
       readState: (ensemble) => read(() => storage.state.read(ensemble)),
@@ -35,10 +35,10 @@ export function createRunParts(parts: {
     const waitForLease = () => (lease.isLeaseValid(worker) ? undefined : lease.waitForLease(worker));
     return { clock, log: storage.capabilities.shared ? { ...log, waitForLease } : log };
   };
-  let current: { readonly worker: string; readonly parts: RunParts } | undefined;
+  let current: { readonly worker: string; readonly dependencies: RunDependencies } | undefined;
   return (worker) => {
-    if (current?.worker !== worker) current = { worker, parts: toParts(worker) };
-    return current.parts;
+    if (current?.worker !== worker) current = { worker, dependencies: toParts(worker) };
+    return current.dependencies;
   };
 }
 

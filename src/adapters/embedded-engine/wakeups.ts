@@ -30,7 +30,7 @@ export interface Wakeups {
   stop(): Promise<void>;
 }
 
-export interface WakeupParts {
+export interface WakeupDependencies {
   readonly clock: Clock;
   readonly logger: Logger;
   /** How long to wait after a cycle that failed, ms. */
@@ -41,7 +41,7 @@ export interface WakeupParts {
   readonly wakeAt: ((instant: number) => MaybePromise<void>) | undefined;
 }
 
-export function createWakeups({ clock, logger, retryMs, run, isFull, wakeAt: callHost }: WakeupParts): Wakeups {
+export function createWakeups({ clock, logger, retryMs, run, isFull, wakeAt: callHost }: WakeupDependencies): Wakeups {
   let isStarted = false;
   let isStopped = false;
   /** The latest cycle; undefined when none is in progress. */

@@ -33,7 +33,7 @@ export interface Worker extends Lease {
   unregister(): Promise<void>;
 }
 
-export interface WorkerParts {
+export interface WorkerDependencies {
   readonly storage: Storage;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -50,8 +50,8 @@ export interface WorkerParts {
 /** In a storage that no other process shares, a lease has no end. */
 const FOR_EVER = Number.MAX_SAFE_INTEGER;
 
-export function createWorker(parts: WorkerParts): Worker {
-  const { storage, clock, logger, withRetry, leaseMs, renewMs } = parts;
+export function createWorker(dependencies: WorkerDependencies): Worker {
+  const { storage, clock, logger, withRetry, leaseMs, renewMs } = dependencies;
   const { shared, timers } = storage.capabilities;
   const renews = shared && timers;
   let id: string | undefined;
@@ -126,7 +126,7 @@ export function createWorker(parts: WorkerParts): Worker {
     id = undefined;
     registering = undefined;
     cancelTimer?.();
-    parts.onLost();
+    dependencies.onLost();
     notifyVerified();
   };
 
@@ -154,12 +154,12 @@ export function createWorker(parts: WorkerParts): Worker {
     register() {
       if (id !== undefined) return id;
       if (registering) return registering;
-      const worker = parts.newWorkerId();
+      const worker = dependencies.newWorkerId();
       const answer = withRetry(() => {
         const now = clock.now();
         askedAt = clock.monotonic();
         leaseUntil = shared ? now + leaseMs : FOR_EVER;
-        return storage.workers.register(worker, { now, leaseUntil, blameFrom: parts.blameFrom() });
+        return storage.workers.register(worker, { now, leaseUntil, blameFrom: dependencies.blameFrom() });
       });
       if (!(answer instanceof Promise)) return registered(worker);
       registering = answer.then(

@@ -42,7 +42,7 @@ const MAX_PAGES = 1000;
 // The call's own deadline ends a request. With a longer delay, a platform's timer fires at once.
 const NO_TIMEOUT = 2 ** 31 - 1;
 
-export interface OpenParts {
+export interface OpenDependencies {
   readonly load: () => Promise<ClientPackage>;
   readonly access: ToolServerAccess;
   readonly memory: ServerMemory;
@@ -54,21 +54,21 @@ export interface OpenParts {
 type Form = Pick<ServerMemory, 'version'> & { readonly legacy?: boolean };
 
 /** A form that the server refuses is forgotten, and the server is asked once. */
-export async function openConnection(parts: OpenParts, scope: CallScope): Promise<Connection> {
-  const { memory } = parts;
+export async function openConnection(dependencies: OpenDependencies, scope: CallScope): Promise<Connection> {
+  const { memory } = dependencies;
   const { version } = memory;
   try {
-    return await connect(parts, scope, { version });
+    return await connect(dependencies, scope, { version });
   } catch (error) {
     memory.version = undefined;
     const isSilent = (error as { readonly code?: unknown } | null)?.code === 'REQUEST_TIMEOUT';
     if (scope.ended || (version === undefined && !isSilent)) throw error;
-    return connect(parts, scope, { legacy: version === undefined });
+    return connect(dependencies, scope, { legacy: version === undefined });
   }
 }
 
 async function connect(
-  { load, access, memory, probeMs }: OpenParts,
+  { load, access, memory, probeMs }: OpenDependencies,
   scope: CallScope,
   form: Form,
 ): Promise<Connection> {

@@ -9,7 +9,7 @@ import type { ToolServerAuth } from '../../engine/operation/tool-server.port.ts'
 import { readAnswer, statusFailure } from './read-answer.ts';
 import { sharedTask } from './shared-task.ts';
 
-export interface TokenSourceParts {
+export interface TokenSourceDependencies {
   readonly auth: Extract<ToolServerAuth, { readonly type: 'oauth' }>;
   /** The name of the tool server, for messages. */
   readonly server: string;
@@ -37,12 +37,12 @@ const OAUTH_ERRORS =
  * @returns a function that gives a token. Parallel calls share one request for it
  */
 export function oauthToken(
-  parts: TokenSourceParts,
+  dependencies: TokenSourceDependencies,
 ): (isRefused: (token: string) => boolean, signal: AbortSignal) => Promise<string> {
-  const { clock } = parts;
+  const { clock } = dependencies;
   let current: Token | undefined;
   const obtain = sharedTask(async (signal) => {
-    current = await renew(parts, current?.refreshToken, signal);
+    current = await renew(dependencies, current?.refreshToken, signal);
     return current.value;
   });
   return async (isRefused, signal) => {
@@ -52,19 +52,23 @@ export function oauthToken(
 }
 
 /** With the refresh token, if there is one and the server still takes it. */
-async function renew(parts: TokenSourceParts, refreshToken: string | undefined, signal: AbortSignal): Promise<Token> {
+async function renew(
+  dependencies: TokenSourceDependencies,
+  refreshToken: string | undefined,
+  signal: AbortSignal,
+): Promise<Token> {
   if (refreshToken !== undefined) {
     try {
-      return await request(parts, { grant_type: 'refresh_token', refresh_token: refreshToken }, signal);
+      return await request(dependencies, { grant_type: 'refresh_token', refresh_token: refreshToken }, signal);
     } catch (error) {
       if (signal.aborted || !isOrchestratorError(error) || error.retryable) throw error;
     }
   }
-  return request(parts, { grant_type: 'client_credentials' }, signal);
+  return request(dependencies, { grant_type: 'client_credentials' }, signal);
 }
 
 async function request(
-  { auth, server, http, clock }: TokenSourceParts,
+  { auth, server, http, clock }: TokenSourceDependencies,
   fields: Readonly<Record<string, string>>,
   signal: AbortSignal,
 ): Promise<Token> {

@@ -25,7 +25,7 @@ import { suggestName } from '../../engine/base/suggest-name.ts';
 import { checkJsonSchema } from '../../engine/json-schema/check-json-schema.ts';
 import { compileJsonSchema, type ValueCheck } from '../../engine/json-schema/compile-json-schema.ts';
 
-export interface ToolServersParts {
+export interface ToolServersDependencies {
   readonly servers: Readonly<Record<string, ToolServerOptions>>;
   readonly mcp?: McpClient | undefined;
   readonly http: HttpClient;
@@ -55,11 +55,11 @@ const MAX_TOOLS = 10_000;
 /** How a server without lists answers. */
 const LISTS_NO_TOOLS: readonly unknown[] = [404, 405, 501];
 
-/** @param parts - servers whose options are checked. Nothing is sent before the first call */
-export function toolServers(parts: ToolServersParts): ToolServers {
-  const { clock } = parts;
+/** @param dependencies - servers whose options are checked. Nothing is sent before the first call */
+export function toolServers(dependencies: ToolServersDependencies): ToolServers {
+  const { clock } = dependencies;
   const servers = new Map(
-    Object.entries(parts.servers).map(([name, options]) => [name, toServer(name, options, parts)]),
+    Object.entries(dependencies.servers).map(([name, options]) => [name, toServer(name, options, dependencies)]),
   );
   const connections = new Map<string, Connection>();
   const lists = new Map<Connection, { readonly tools: Tools; readonly at: number }>();
@@ -76,7 +76,7 @@ export function toolServers(parts: ToolServersParts): ToolServers {
     const key = `${used} ${name}`;
     const known = connections.get(key);
     if (known) return known;
-    const server = used === 'http' ? httpToolServer(access, () => clock.now()) : connectByMcp(parts.mcp, access);
+    const server = used === 'http' ? httpToolServer(access, () => clock.now()) : connectByMcp(dependencies.mcp, access);
     const fetchList = sharedTask(async (signal) => {
       const tools = await server.listTools({ timeoutMs: NO_TIMEOUT_MS, signal });
       if (tools.length > MAX_TOOLS) throw tooManyTools(name, tools.length);
@@ -147,7 +147,11 @@ export function toolServers(parts: ToolServersParts): ToolServers {
 
 type CheckedCall = Pick<ToolCall, 'tool' | 'arguments' | 'signal'>;
 
-function toServer(name: string, options: ToolServerOptions, { http: given, clock, brand }: ToolServersParts): Server {
+function toServer(
+  name: string,
+  options: ToolServerOptions,
+  { http: given, clock, brand }: ToolServersDependencies,
+): Server {
   const { url, auth, secret } = options;
   const http: HttpClient = {
     async send(request) {

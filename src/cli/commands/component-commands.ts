@@ -19,19 +19,19 @@ import {
   tagComponent,
   undeployComponent,
 } from './component-command.ts';
-import { type CommandParts, collect, examples, place } from './service-commands.ts';
+import { type CommandDependencies, collect, examples, place } from './service-commands.ts';
 
-export function addComponents(program: Command, parts: CommandParts): void {
+export function addComponents(program: Command, dependencies: CommandDependencies): void {
   const component = program
     .command('component')
     .description('prompts, templates, configs and queries: versions, environments, differences');
-  addChanges(component, parts);
-  addDeployments(component, parts);
-  addViews(component, parts);
-  addCompare(component, parts);
+  addChanges(component, dependencies);
+  addDeployments(component, dependencies);
+  addViews(component, dependencies);
+  addCompare(component, dependencies);
 }
 
-function addChanges(component: Command, { output, host, end }: CommandParts): void {
+function addChanges(component: Command, { output, host, end }: CommandDependencies): void {
   place(component.command('add'))
     .argument('<name>', 'name of the component')
     .argument('<file>', 'file with its text, in the project')
@@ -57,7 +57,7 @@ function addChanges(component: Command, { output, host, end }: CommandParts): vo
     );
 }
 
-function addDeployments(component: Command, { output, host, end }: CommandParts): void {
+function addDeployments(component: Command, { output, host, end }: CommandDependencies): void {
   place(component.command('deploy'))
     .argument('<name>', 'name of the component')
     .argument('[version]', 'the version, such as v1.0.0')
@@ -101,7 +101,7 @@ function addDeployments(component: Command, { output, host, end }: CommandParts)
     );
 }
 
-function addViews(component: Command, { output, host, end }: CommandParts): void {
+function addViews(component: Command, { output, host, end }: CommandDependencies): void {
   place(component.command('status'))
     .argument('[name]', 'name of the component (default: all)')
     .option('--json', 'prints the component with its deployments')
@@ -135,7 +135,7 @@ function addViews(component: Command, { output, host, end }: CommandParts): void
     );
 }
 
-function addCompare(component: Command, { output, host, end }: CommandParts): void {
+function addCompare(component: Command, { output, host, end }: CommandDependencies): void {
   place(component.command('compare'))
     .argument('<name>', 'name of a prompt')
     .argument('<a>', 'a version, latest or environment')

@@ -12,9 +12,9 @@ import {
   showDelivery,
 } from './delivery-command.ts';
 import { type ListenOptions, listen } from './listen-command.ts';
-import { type CommandParts, examples, place } from './service-commands.ts';
+import { type CommandDependencies, examples, place } from './service-commands.ts';
 
-export function addDeliveries(program: Command, { output, host, end }: CommandParts): void {
+export function addDeliveries(program: Command, { output, host, end }: CommandDependencies): void {
   const delivery = program.command('delivery').description('lists, shows and sends again what notifications send');
   filters(place(delivery.command('list')))
     .option('--limit <number>', 'the largest number of deliveries', '20')

@@ -33,21 +33,21 @@ import {
 import { listWebhooks, sendWebhook, type WebhookListOptions, type WebhookSendOptions } from './webhook-command.ts';
 
 /** The parts of the process that commands need. */
-export interface CommandParts {
+export interface CommandDependencies {
   readonly output: Output;
   readonly host: ServiceHost;
   /** Receives the exit code of the command that ran. */
   readonly end: (exitCode: number) => void;
 }
 
-export function addServiceCommands(program: Command, parts: CommandParts): void {
-  addServe(program, parts);
-  addTokens(program, parts);
-  addExecutions(program, parts);
-  addWebhooks(program, parts);
+export function addServiceCommands(program: Command, dependencies: CommandDependencies): void {
+  addServe(program, dependencies);
+  addTokens(program, dependencies);
+  addExecutions(program, dependencies);
+  addWebhooks(program, dependencies);
 }
 
-export function addGraph(program: Command, { output, host, end }: CommandParts): void {
+export function addGraph(program: Command, { output, host, end }: CommandDependencies): void {
   const command = program
     .command('graph')
     .argument('[ensemble]', 'name of an ensemble of the project, or a definition file');
@@ -67,7 +67,7 @@ export function addGraph(program: Command, { output, host, end }: CommandParts):
     );
 }
 
-function addServe(program: Command, { output, host, end }: CommandParts): void {
+function addServe(program: Command, { output, host, end }: CommandDependencies): void {
   program
     .command('serve')
     .argument('[dir]', 'project folder (default: this folder)')
@@ -89,7 +89,7 @@ function addServe(program: Command, { output, host, end }: CommandParts): void {
     .action(async (dir: string | undefined, options: ServeOptions) => end(await serve(dir, options, output, host)));
 }
 
-function addTokens(program: Command, { output, host, end }: CommandParts): void {
+function addTokens(program: Command, { output, host, end }: CommandDependencies): void {
   const token = program.command('token').description('creates, makes, lists and revokes API tokens');
   place(token.command('create'))
     .requiredOption('--name <name>', 'a label')
@@ -124,7 +124,7 @@ function addTokens(program: Command, { output, host, end }: CommandParts): void 
     .action(async (id: string, options: TokenListOptions) => end(await revokeToken(id, options, output, host)));
 }
 
-function addWebhooks(program: Command, { output, host, end }: CommandParts): void {
+function addWebhooks(program: Command, { output, host, end }: CommandDependencies): void {
   const webhook = program
     .command('webhook')
     .description('lists the webhooks of a project, and calls one as its sender would');
@@ -152,7 +152,7 @@ function addWebhooks(program: Command, { output, host, end }: CommandParts): voi
     .action(async (path: string, options: WebhookSendOptions) => end(await sendWebhook(path, options, output, host)));
 }
 
-function addExecutions(program: Command, { output, host, end }: CommandParts): void {
+function addExecutions(program: Command, { output, host, end }: CommandDependencies): void {
   const execution = program.command('execution').description('shows, cancels, retries and signals executions');
   place(execution.command('list'))
     .option('--ensemble <name>', 'only executions of this ensemble')
@@ -198,7 +198,7 @@ function addExecutions(program: Command, { output, host, end }: CommandParts): v
   addExecutionControls(execution, { output, host, end });
 }
 
-function addExecutionControls(execution: Command, { output, host, end }: CommandParts): void {
+function addExecutionControls(execution: Command, { output, host, end }: CommandDependencies): void {
   place(execution.command('cancel'))
     .argument('<id>', 'id of the execution')
     .option('--json', 'prints the record')

@@ -25,7 +25,7 @@ export interface WaitAnswers {
   end(): void;
 }
 
-interface AnswerParts {
+interface AnswerDependencies {
   readonly signals: GivenSignals;
   /** Whom to ask. Undefined without a terminal. */
   readonly terminal: Pick<NodeJS.Process, 'stdin'> | undefined;
@@ -38,8 +38,8 @@ const PATIENCE_MS = 60_000;
 const MAX_PAUSE_MS = 3_600_000;
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
-export function answerWaits(orchestrator: Orchestrator, parts: AnswerParts): WaitAnswers {
-  const left = new Map([...parts.signals].map(([name, payloads]) => [name, [...payloads]]));
+export function answerWaits(orchestrator: Orchestrator, dependencies: AnswerDependencies): WaitAnswers {
+  const left = new Map([...dependencies.signals].map(([name, payloads]) => [name, [...payloads]]));
   const ended = new AbortController();
   // A run that resumes reaches the same waits again.
   const seen = new Set<string>();
@@ -76,7 +76,8 @@ export function answerWaits(orchestrator: Orchestrator, parts: AnswerParts): Wai
       await pause(Math.min(Math.max(1, (nextDueAt ?? 0) - now), MAX_PAUSE_MS), ended.signal);
     }
   };
-  const asking = parts.terminal && createQuestions(orchestrator, parts, parts.terminal, leave, ended.signal);
+  const asking =
+    dependencies.terminal && createQuestions(orchestrator, dependencies, dependencies.terminal, leave, ended.signal);
 
   orchestrator.on('agent.retrying', ({ data }) => {
     continuesAt = Math.max(continuesAt, data.retryAt);
@@ -93,7 +94,7 @@ export function answerWaits(orchestrator: Orchestrator, parts: AnswerParts): Wai
     const payloads = left.get(signal) ?? [];
     const wait = { executionId, signal, until };
     if (payloads.length > 0) {
-      const sending = send(orchestrator, wait, payloads.shift(), parts.output);
+      const sending = send(orchestrator, wait, payloads.shift(), dependencies.output);
       sent = sent.then(() => sending);
     } else if (asking) asking.add(wait);
     else leave(wait);
@@ -124,7 +125,7 @@ async function send(
 /** Asks one question after the other. @param leave - receives the waits that nobody answers, because the input has ended */
 function createQuestions(
   orchestrator: Orchestrator,
-  { output, progress }: AnswerParts,
+  { output, progress }: AnswerDependencies,
   { stdin }: Pick<NodeJS.Process, 'stdin'>,
   leave: (wait: AwaitedSignal) => void,
   ended: AbortSignal,

@@ -18,7 +18,7 @@ export interface LiveProject {
   close(graceMs: number): Promise<void>;
 }
 
-export interface LiveProjectParts {
+export interface LiveProjectDependencies {
   readonly storage: start.Storage | undefined;
   /** Called before the storage closes, after the last run. */
   readonly last: () => Promise<void>;
@@ -33,7 +33,7 @@ const REPLACE_GRACE_MS = 2_000;
 
 export function startLiveProject(
   found: start.ProjectOptions,
-  { storage: given, last, isReplaceable, dashboard }: LiveProjectParts,
+  { storage: given, last, isReplaceable, dashboard }: LiveProjectDependencies,
 ): LiveProject {
   const storage = isReplaceable && given ? keepOpen(given) : given;
   const replaced: Promise<void>[] = [];

@@ -5,7 +5,7 @@ import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js';
 import type { NotifiedEvent } from './delivery.ts';
 import type { Address } from '../operation/mail-fields.ts';
 
-interface NotificationParts {
+interface NotificationDependencies {
   readonly events: ReadonlySet<NotifiedEvent>;
   /** See `NewDelivery.receiver`. */
   readonly receiver: string;
@@ -14,7 +14,7 @@ interface NotificationParts {
   readonly timeoutMs: number;
 }
 
-export interface WebhookTarget extends NotificationParts {
+export interface WebhookTarget extends NotificationDependencies {
   readonly type: 'webhook';
   readonly url: string;
   /** Each of them signs. Empty: nothing is signed. */
@@ -31,7 +31,7 @@ export interface SubjectFields {
   readonly timestamp: string;
 }
 
-export interface EmailTarget extends NotificationParts {
+export interface EmailTarget extends NotificationDependencies {
   readonly type: 'email';
   readonly to: readonly Address[];
   readonly from: Address;

@@ -27,7 +27,7 @@ export interface Measured {
 }
 
 /** What handlers take from the orchestrator that they serve. */
-export interface ServedParts extends Masking {
+export interface ServedDependencies extends Masking {
   /** The orchestrator's own logger, masked. */
   readonly log: Logger;
   readonly once: RequestKeys['once'];
@@ -38,5 +38,5 @@ export interface ServedParts extends Masking {
   readonly options: () => object;
 }
 
-/** The property of an orchestrator that holds its {@link ServedParts}. It is enumerable, so that copies of an orchestrator mask too. */
+/** The property of an orchestrator that holds its {@link ServedDependencies}. It is enumerable, so that copies of an orchestrator mask too. */
 export const MASKING: unique symbol = Symbol.for('ensemble-orchestrator.masking');

@@ -21,12 +21,12 @@ import type { ExecutionOutcome, InterpretedRun, LoadedDefinition } from '../exec
 import { JournalLostError } from '../execution/journal.port.ts';
 import type { CommitResult } from '../storage/storage.port.ts';
 import type { HeldExecution } from './held-execution.ts';
-import { RunJournal, type RunParts } from './run-journal.ts';
+import { RunJournal, type RunDependencies } from './run-journal.ts';
 
 /** Runs one execution over a run log. An engine creates one for each execution that it runs. */
 export class ActiveRun<Held extends HeldExecution = HeldExecution> {
   readonly held: Held;
-  readonly #parts: RunParts;
+  readonly #dependencies: RunDependencies;
   readonly #journal: RunJournal;
   readonly #run: InterpretedRun | undefined;
   /** The monotonic instant at which it began; undefined when it began in another process. */
@@ -44,12 +44,12 @@ export class ActiveRun<Held extends HeldExecution = HeldExecution> {
   /** Its index among the active runs. */
   place = 0;
 
-  constructor(parts: RunParts, held: Held, loaded: LoadedDefinition) {
+  constructor(dependencies: RunDependencies, held: Held, loaded: LoadedDefinition) {
     const { execution, resumed } = held;
     this.held = held;
-    this.#parts = parts;
-    this.began = held.began ?? (resumed ? undefined : parts.clock.monotonic());
-    this.#journal = new RunJournal(parts, held, loaded, this);
+    this.#dependencies = dependencies;
+    this.began = held.began ?? (resumed ? undefined : dependencies.clock.monotonic());
+    this.#journal = new RunJournal(dependencies, held, loaded, this);
     const run = loaded.run(execution, this.#journal, held);
     this.#run = run;
     this.finished = run.outcome.then((outcome) => this.#conclude(outcome));
@@ -67,7 +67,7 @@ export class ActiveRun<Held extends HeldExecution = HeldExecution> {
     if (this.#run === undefined) this.#suspendAt = dueAt;
     else {
       const { signalsSeen: signals, waitsFor } = this.#journal;
-      const handover = this.#handover(this.#parts.clock.now());
+      const handover = this.#handover(this.#dependencies.clock.now());
       this.isSuspended ||= !this.#over;
       this.#leave({ status: 'waiting', dueAt, signals, handover, ...(waitsFor && { waitsFor }) });
     }
@@ -76,7 +76,7 @@ export class ActiveRun<Held extends HeldExecution = HeldExecution> {
   /** @param signals - how many signals are stored for it now */
   setSignals(signals: number): void {
     // It is being suspended: the signal makes it due in the storage.
-    if (this.dueAt !== undefined && signals > this.#journal.signalsSeen) this.dueAt = this.#parts.clock.now();
+    if (this.dueAt !== undefined && signals > this.#journal.signalsSeen) this.dueAt = this.#dependencies.clock.now();
     this.#journal.setSignals(signals);
   }
 
@@ -87,7 +87,7 @@ export class ActiveRun<Held extends HeldExecution = HeldExecution> {
 
   /** Releases it, so that another worker resumes it at once. */
   async release(): Promise<void> {
-    this.#leave({ status: 'running', dueAt: this.#parts.clock.now(), handover: this.#handover() });
+    this.#leave({ status: 'running', dueAt: this.#dependencies.clock.now(), handover: this.#handover() });
     await this.finished.catch(() => undefined);
   }
 
@@ -129,7 +129,7 @@ export class ActiveRun<Held extends HeldExecution = HeldExecution> {
       if (cause !== undefined) throw this.#notStored(cause);
       return undefined;
     }
-    const { clock } = this.#parts;
+    const { clock } = this.#dependencies;
     // Where it began in another process, the clocks may differ.
     const finishedAt = Math.max(clock.now(), this.held.startedAt);
     // When another process ran a part of it, wall time is all that is known.

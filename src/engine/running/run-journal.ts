@@ -29,7 +29,7 @@ import { WorkingBranches } from './working-branches.ts';
 import { checkWritten, failWrite } from './write-failure.ts';
 
 /** What a run needs of its engine. */
-export interface RunParts {
+export interface RunDependencies {
   readonly log: RunLog;
   readonly clock: Clock;
 }
@@ -51,7 +51,7 @@ export class RunJournal implements Journal {
   readonly reported = new ReportedRecords();
   readonly usage = new UsageTotal();
   readonly components = new PinnedComponents();
-  readonly #parts: RunParts;
+  readonly #dependencies: RunDependencies;
   readonly #suspendable: Suspendable;
   readonly #held: HeldExecution;
   readonly #storesAtEnd: boolean;
@@ -75,13 +75,13 @@ export class RunJournal implements Journal {
 
   /** @param loaded - with the durability `none`, all records are stored together with the end */
   constructor(
-    parts: RunParts,
+    dependencies: RunDependencies,
     held: HeldExecution,
     { durability, outbox }: Pick<LoadedDefinition, 'durability' | 'outbox'>,
     suspendable: Suspendable,
   ) {
     this.#suspendable = suspendable;
-    this.#parts = parts;
+    this.#dependencies = dependencies;
     this.#held = held;
     this.#signalsSeen = held.signals ?? 0;
     this.#storesAtEnd = durability === 'none';
@@ -108,7 +108,7 @@ export class RunJournal implements Journal {
 
   waitForLease(): Promise<void> | undefined {
     // While this process was stopped, another may have resumed the execution. Then the effect must not happen here too.
-    return this.#parts.log.waitForLease?.();
+    return this.#dependencies.log.waitForLease?.();
   }
 
   replayed(key: string): StepRecord | undefined {
@@ -120,7 +120,7 @@ export class RunJournal implements Journal {
     if (known) return known.output;
     this.#endReplay();
     const output = compute();
-    const record = toNote(key, { output, ...(facts ?? { at: this.#parts.clock.now() }) });
+    const record = toNote(key, { output, ...(facts ?? { at: this.#dependencies.clock.now() }) });
     if (this.#closed) return output;
     this.usage.add(record);
     if (this.#storesAtEnd) {
@@ -144,7 +144,7 @@ export class RunJournal implements Journal {
   }
 
   pin(reference: string, component: UsedComponent): void {
-    this.components.set(reference, component, this.#parts.clock.now());
+    this.components.set(reference, component, this.#dependencies.clock.now());
   }
 
   storeChosen(): MaybePromise<unknown> {
@@ -179,7 +179,7 @@ export class RunJournal implements Journal {
 
   waitForSignal(...wait: Parameters<Journal['waitForSignal']>): Promise<TakenSignal | undefined> {
     this.#endReplay();
-    this.#signals ??= new RunSignals(this.#parts, this, this.#held);
+    this.#signals ??= new RunSignals(this.#dependencies, this, this.#held);
     return this.#signals.wait(...wait);
   }
 
@@ -211,7 +211,7 @@ export class RunJournal implements Journal {
     this.#earlierWaits ??= new Map(this.#held.handover?.waitingFor.map((wait) => [wait.key, wait]));
     const earlier = this.#earlierWaits.get(place.key);
     if (earlier && earlier.kind === place.kind && earlier.until === end) return earlier;
-    return { ...place, since: this.#parts.clock.now(), ...(end !== undefined && { until: end }) };
+    return { ...place, since: this.#dependencies.clock.now(), ...(end !== undefined && { until: end }) };
   }
 
   /** ms in which no branch of the execution was at work, because all waited. */
@@ -294,7 +294,7 @@ export class RunJournal implements Journal {
   }
 
   #readState(): MaybePromise<StoredState | undefined> {
-    return this.#parts.log.readState(this.#held.execution.ensemble);
+    return this.#dependencies.log.readState(this.#held.execution.ensemble);
   }
 
   #beginReplay(records: readonly StepRecord[]): void {
@@ -329,7 +329,7 @@ export class RunJournal implements Journal {
   }
 
   async #storeWithState(made: StepRecord, state: StateUpdate): Promise<StepRecord | undefined> {
-    const { clock } = this.#parts;
+    const { clock } = this.#dependencies;
     const { ensemble } = this.#held.execution;
     // Taken out at once: other steps may defer records while this step waits for the storage.
     const deferred = this.#takeDeferred();
@@ -353,7 +353,7 @@ export class RunJournal implements Journal {
   }
 
   get #workingBranches(): WorkingBranches {
-    this.#branches ??= new WorkingBranches(this.#parts.clock, {
+    this.#branches ??= new WorkingBranches(this.#dependencies.clock, {
       onIdle: (earliest) => this.#suspend(earliest),
       onContinue: () => {
         this.mayRepeat = false;
@@ -365,7 +365,7 @@ export class RunJournal implements Journal {
   #suspend(earliest: number): void {
     if (this.#storesAtEnd || this.#closed) return;
     const dueAt = Math.min(earliest, this.#held.execution.deadlineAt ?? earliest, NEVER);
-    if (dueAt - this.#parts.clock.now() >= SUSPEND_FROM_MS) this.#suspendable.suspend(dueAt);
+    if (dueAt - this.#dependencies.clock.now() >= SUSPEND_FROM_MS) this.#suspendable.suspend(dueAt);
   }
 
   /** The entry of a record, with the deferred ones before it. */
@@ -386,7 +386,7 @@ export class RunJournal implements Journal {
   }
 
   #write(entry: CommitEntry): MaybePromise<CommitResult> {
-    const result = this.#parts.log.write(this.#outbox ? this.#outbox(entry, this.#held.execution) : entry);
+    const result = this.#dependencies.log.write(this.#outbox ? this.#outbox(entry, this.#held.execution) : entry);
     const written = isPromise(result)
       ? result.then(checkWritten, (thrown) => failWrite(thrown, entry))
       : checkWritten(result);

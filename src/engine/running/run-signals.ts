@@ -8,7 +8,7 @@ import type { DecisionFacts, TakenSignal, WaitPlace } from '../execution/journal
 import type { MaybePromise } from '../operation/operation.port.ts';
 import type { RunLog } from '../execution/run-log.port.ts';
 
-interface SignalParts {
+interface SignalDependencies {
   readonly log: Pick<RunLog, 'listSignals'>;
   readonly clock: Clock;
 }
@@ -34,7 +34,7 @@ const PAGE = 100;
 const MAX_NAMES = 100;
 
 export class RunSignals {
-  readonly #parts: SignalParts;
+  readonly #dependencies: SignalDependencies;
   readonly #journal: WaitJournal;
   readonly #held: WaitingExecution;
   /** Ids of the signals that a wait took, in this process or before. */
@@ -44,8 +44,8 @@ export class RunSignals {
   readonly #waiting = new Set<{ readonly name: string; readonly wake: () => void }>();
   #looking: Promise<unknown> = Promise.resolve();
 
-  constructor(parts: SignalParts, journal: WaitJournal, held: WaitingExecution) {
-    this.#parts = parts;
+  constructor(dependencies: SignalDependencies, journal: WaitJournal, held: WaitingExecution) {
+    this.#dependencies = dependencies;
     this.#journal = journal;
     this.#held = held;
     for (const record of held.records ?? []) {
@@ -106,11 +106,11 @@ export class RunSignals {
   }
 
   #list(name: string, after: number): MaybePromise<readonly NewSignal[]> {
-    return this.#parts.log.listSignals(this.#held.execution.id, { name, after, limit: PAGE });
+    return this.#dependencies.log.listSignals(this.#held.execution.id, { name, after, limit: PAGE });
   }
 
   async #recordTaken(key: string, { id, name, payload }: NewSignal): Promise<TakenSignal> {
-    const taken: TakenSignal = { signal: id, payload, at: this.#parts.clock.now() };
+    const taken: TakenSignal = { signal: id, payload, at: this.#dependencies.clock.now() };
     const wait = { name, at: taken.at };
     return (await this.#journal.decide(key, () => taken as unknown as Json, wait)) as unknown as TakenSignal;
   }
@@ -124,7 +124,7 @@ export class RunSignals {
     signal: AbortSignal,
   ): MaybePromise<boolean> {
     if (this.#journal.signalsSeen > signalsSeen) return true;
-    const { clock } = this.#parts;
+    const { clock } = this.#dependencies;
     return new Promise((resolve, reject) => {
       let cancelTimer: (() => void) | undefined;
       const over = () => {

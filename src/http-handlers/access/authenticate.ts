@@ -3,7 +3,7 @@
 import { isOrchestratorError, messageOf, OrchestratorError } from '../../engine/base/errors.ts';
 import { hasScope, type Principal, SCOPES } from '../../engine/access/token.ts';
 import type { HostInfo, PlainRequest } from '../../engine/host/host.port.ts';
-import type { HandlerParts, HttpCall } from '../call.ts';
+import type { HandlerDependencies, HttpCall } from '../call.ts';
 import { type Authenticate, readPrincipal } from './host-principal.ts';
 import { readThing } from '../request/read-id.ts';
 
@@ -19,7 +19,7 @@ export type Caller =
 export interface Arrival {
   readonly request: PlainRequest;
   readonly host: HostInfo;
-  readonly parts: HandlerParts;
+  readonly dependencies: HandlerDependencies;
 }
 
 type Found = Pick<HttpCall, 'route' | 'params'>;
@@ -33,7 +33,7 @@ const SCHEME = 'bearer ';
  */
 export async function authenticate(arrival: Arrival, found: Found | undefined, isOpen = false): Promise<Caller> {
   const caller = await identify(arrival, found, isOpen);
-  return arrival.parts.readOnly && 'principal' in caller ? { principal: readingOnly(caller.principal) } : caller;
+  return arrival.dependencies.readOnly && 'principal' in caller ? { principal: readingOnly(caller.principal) } : caller;
 }
 
 function readingOnly(principal: Principal): Principal {
@@ -42,30 +42,31 @@ function readingOnly(principal: Principal): Principal {
 }
 
 async function identify(arrival: Arrival, found: Found | undefined, isOpen: boolean): Promise<Caller> {
-  const { request, parts } = arrival;
+  const { request, dependencies } = arrival;
   const ticket = found?.route.takesTicket ? new URLSearchParams(request.query).get('ticket') : null;
   if (found && ticket !== null) {
     return identifiedCaller(() => {
       readThing(found.params, 'execution');
-      return parts.orchestrator.executions.verifyTicket(found.params.id ?? '', ticket, { isOpen });
+      return dependencies.orchestrator.executions.verifyTicket(found.params.id ?? '', ticket, { isOpen });
     });
   }
-  const known = found && parts.authenticate ? await askHost(parts.authenticate, arrival) : undefined;
+  const known = found && dependencies.authenticate ? await askHost(dependencies.authenticate, arrival) : undefined;
   return known ?? (found?.route.takesApiKey ? byApiKey(arrival) : undefined) ?? byToken(arrival);
 }
 
 /** A request with two credentials is refused: one of them would be ignored. */
-function byApiKey({ request, parts }: Arrival): Promise<Caller> | Caller | undefined {
-  const key = request.header(parts.apiKeyHeader);
+function byApiKey({ request, dependencies }: Arrival): Promise<Caller> | Caller | undefined {
+  const key = request.header(dependencies.apiKeyHeader);
   if (key === undefined) return undefined;
-  if (request.header('authorization') === undefined) return identifiedCaller(() => verify(key.trim(), request, parts));
+  if (request.header('authorization') === undefined)
+    return identifiedCaller(() => verify(key.trim(), request, dependencies));
   return refusedCaller(
     'Bearer',
     'send the API token once: as `Authorization: Bearer <token>`, or in the header for API keys',
   );
 }
 
-async function byToken({ request, parts }: Arrival): Promise<Caller> {
+async function byToken({ request, dependencies }: Arrival): Promise<Caller> {
   const header = request.header('authorization');
   if (header === undefined) {
     return refusedCaller('Bearer', 'this needs an API token: send the header `Authorization: Bearer <token>`');
@@ -76,14 +77,18 @@ async function byToken({ request, parts }: Arrival): Promise<Caller> {
       'API tokens are sent as `Authorization: Bearer <token>`; other schemes are not accepted',
     );
   }
-  return identifiedCaller(() => verify(header.slice(SCHEME.length).trim(), request, parts));
+  return identifiedCaller(() => verify(header.slice(SCHEME.length).trim(), request, dependencies));
 }
 
 /** How often a token is looked up while the storage is away, for which each look-up waits 2 s. */
 const LOOK_UPS = 5;
 
 /** A request that changes something waits longer for a storage that is away than one that reads. */
-async function verify(value: string, { method }: PlainRequest, { orchestrator }: HandlerParts): Promise<Principal> {
+async function verify(
+  value: string,
+  { method }: PlainRequest,
+  { orchestrator }: HandlerDependencies,
+): Promise<Principal> {
   for (let left = method === 'GET' || method === 'HEAD' ? 1 : LOOK_UPS; ; left -= 1) {
     try {
       return await orchestrator.tokens.verify(value);
@@ -106,12 +111,12 @@ function isUnknownCaller(thrown: unknown): thrown is OrchestratorError {
   return isOrchestratorError(thrown, 'UNAUTHORIZED') || isOrchestratorError(thrown, 'TOKEN_EXPIRED');
 }
 
-async function askHost(ask: Authenticate, { request, host, parts }: Arrival): Promise<Caller | undefined> {
+async function askHost(ask: Authenticate, { request, host, dependencies }: Arrival): Promise<Caller | undefined> {
   try {
     const given = await ask(request.withoutBody(), host);
     return given === undefined || given === null
       ? undefined
-      : { principal: readPrincipal(given, parts.orchestrator.limits.defaultPlan) };
+      : { principal: readPrincipal(given, dependencies.orchestrator.limits.defaultPlan) };
   } catch (thrown) {
     if (isUnknownCaller(thrown)) return { failure: thrown, challenge: 'Bearer' };
     if (isOrchestratorError(thrown, 'FORBIDDEN')) return { failure: thrown };

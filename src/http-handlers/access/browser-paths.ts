@@ -2,7 +2,7 @@
 
 import { OrchestratorError } from '../../engine/base/errors.ts';
 import type { PlainRequest } from '../../engine/host/host.port.ts';
-import type { HandlerParts } from '../call.ts';
+import type { HandlerDependencies } from '../call.ts';
 import { errorReply } from '../reply/reply.ts';
 import type { Match, Route } from '../router.ts';
 
@@ -14,7 +14,7 @@ import type { Match, Route } from '../router.ts';
  */
 export function findBrowserPath(
   { method, path }: PlainRequest,
-  { basePath }: HandlerParts,
+  { basePath }: HandlerDependencies,
   hasDashboard: boolean,
 ): Match | undefined {
   if (method !== 'GET' && method !== 'HEAD') return undefined;

@@ -5,24 +5,28 @@ import { OrchestratorError } from '../../engine/base/errors.ts';
 import type { Principal } from '../../engine/access/token.ts';
 import type { HostInfo, PlainRequest } from '../../engine/host/host.port.ts';
 import type { MaybePromise } from '../../engine/operation/operation.port.ts';
-import type { HandlerParts, HttpCall } from '../call.ts';
+import type { HandlerDependencies, HttpCall } from '../call.ts';
 import { errorReply, type Reply } from '../reply/reply.ts';
 
 /** The address of the client; undefined if the host does not know it. */
-export function addressOf(request: PlainRequest, { ip }: HostInfo, { findAddress }: HandlerParts): string | undefined {
+export function addressOf(
+  request: PlainRequest,
+  { ip }: HostInfo,
+  { findAddress }: HandlerDependencies,
+): string | undefined {
   return findAddress(ip, request.header('x-forwarded-for'));
 }
 
 /** Counts a request of a public webhook, or one that its webhook refuses. */
 export function countWebhookRequest(
-  { parts, request, host }: HttpCall,
+  { dependencies, request, host }: HttpCall,
   webhook: 'public' | 'refused',
 ): MaybePromise<RequestLimit> {
-  return parts.orchestrator.limits.countRequest({ address: addressOf(request, host, parts), webhook });
+  return dependencies.orchestrator.limits.countRequest({ address: addressOf(request, host, dependencies), webhook });
 }
 
 export function countRequest(
-  { orchestrator }: HandlerParts,
+  { orchestrator }: HandlerDependencies,
   principal: Principal | undefined,
   address: string | undefined,
 ): MaybePromise<RequestLimit> {

@@ -132,11 +132,11 @@ function runOf(spec: CallRoute['spec'], readBody: ReadBody): Route['run'] {
   const { of, query, body, readsIfMatch, findsItself, location, etag } = spec;
   const status = Number(Object.keys(spec.replies)[0]);
   return async (http) => {
-    const { parts, params, principal, request } = http;
+    const { dependencies, params, principal, request } = http;
     const given: Given<string, Queries, BodyForm> & { body: unknown } = {
       query: query ? readQuery(request.query, query) : NONE,
       condition: readsIfMatch ? readIfMatch(request) : NONE,
-      ...{ orchestrator: parts.orchestrator, principal, http, body: undefined },
+      ...{ orchestrator: dependencies.orchestrator, principal, http, body: undefined },
     };
     let result: unknown;
     try {

@@ -2,7 +2,7 @@
 
 import type { CancelTimer } from '../../engine/host/clock.port.ts';
 import { countedBytes, HeldBytes } from '../request/byte-budget.ts';
-import type { HandlerParts } from '../call.ts';
+import type { HandlerDependencies } from '../call.ts';
 import type { OrchestratorEvent } from '../../engine/events/event.ts';
 import type { Masking } from '../../engine/host/masking.port.ts';
 
@@ -19,17 +19,17 @@ export interface StreamReader {
 
 /** @param after - the stream begins after the event with this id; undefined begins with the first event */
 export function eventStream(
-  parts: HandlerParts,
+  dependencies: HandlerDependencies,
   executionId: string,
   after: string | undefined,
   reader: StreamReader,
 ): ReadableStream<Uint8Array> {
-  const { orchestrator, heartbeatMs, setTimer, monotonic, logger, toJson } = parts;
-  const toSend = holdTexts(parts.openFrom);
+  const { orchestrator, heartbeatMs, setTimer, monotonic, logger, toJson } = dependencies;
+  const toSend = holdTexts(dependencies.openFrom);
   const gone = new AbortController();
   const events = orchestrator.executions.events(executionId, { after, signal: gone.signal });
   const encoder = new TextEncoder();
-  const unsent = new HeldBytes(parts.unsent);
+  const unsent = new HeldBytes(dependencies.unsent);
   /** Whether the reader waits for an event. */
   let isWanted = false;
   let checkedAt = monotonic();

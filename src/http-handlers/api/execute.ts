@@ -180,12 +180,12 @@ async function acceptedReply(call: HttpCall, id: string): Promise<Reply> {
 }
 
 /** An execution that has ended in the meantime is reported as `running`: only its record says how it ended. */
-async function statusOf({ parts, requestId }: HttpCall, id: string): Promise<ExecutionStatus> {
+async function statusOf({ dependencies, requestId }: HttpCall, id: string): Promise<ExecutionStatus> {
   try {
-    const { status } = await parts.orchestrator.executions.status(id);
+    const { status } = await dependencies.orchestrator.executions.status(id);
     return isFinal(status) ? 'running' : status;
   } catch (thrown) {
-    parts.logger.warn(
+    dependencies.logger.warn(
       { err: thrown, requestId, executionId: id },
       'the status of an accepted execution could not be read',
     );

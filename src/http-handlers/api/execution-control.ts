@@ -66,14 +66,17 @@ export const executionControlCalls = [
     replies: { 202: 'ExecutionOrStatus' },
     async run({ orchestrator: { executions }, id, principal, body: { newKeys = false, input }, http }) {
       await refuseAgent(executions, id, principal);
-      const { parts, host, requestId } = http;
+      const { dependencies, host, requestId } = http;
       const run = await executions.retry(id, { newKeys, ...(input && { input }), ...(principal && { principal }) });
       // After the response, a Worker continues only what was passed to `waitUntil`.
       host.waitUntil?.(
         run
           .result()
           .catch((err: unknown) => {
-            parts.logger.error({ err, requestId, executionId: run.id }, 'the end of an execution could not be read');
+            dependencies.logger.error(
+              { err, requestId, executionId: run.id },
+              'the end of an execution could not be read',
+            );
           })
           .then(() => deliver(http)),
       );

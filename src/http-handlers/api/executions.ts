@@ -103,21 +103,21 @@ export const executionCalls = [
     sends: ['Last-Event-ID'],
     replies: { 200: undefined, 204: undefined },
     async run({ orchestrator, id, query, http }) {
-      const { parts, request } = http;
+      const { dependencies, request } = http;
       const after = request.header('last-event-id') ?? query.after;
       // Checked before the response begins: its status can't change once the stream is open.
       readEventId(after);
       const { status } = await orchestrator.executions.status(id);
       // An EventSource reconnects when a stream ends. Status 204 makes it stop.
-      if (after !== undefined && isFinal(status) && !(await hasMore(parts, id, after)))
+      if (after !== undefined && isFinal(status) && !(await hasMore(dependencies, id, after)))
         return new Answer({ status: 204 });
       const headers = { 'x-accel-buffering': 'no', 'content-type': EVENT_STREAM };
       if (isHead(http)) return new Answer({ status: 200, headers });
       const reader = {
         stillAllowed: () => isStillAllowed(http, http),
-        release: parts.streams.take(http.principal?.tokenId ?? ''),
+        release: dependencies.streams.take(http.principal?.tokenId ?? ''),
       };
-      return new Answer({ status: 200, stream: eventStream(parts, id, after, reader), headers });
+      return new Answer({ status: 200, stream: eventStream(dependencies, id, after, reader), headers });
     },
   }),
 ] as const;
@@ -145,7 +145,7 @@ function forHead<Q extends object>(query: Q, http: HttpCall): Q {
 }
 
 /** Whether an execution that has ended has events after this one. */
-async function hasMore({ orchestrator }: HttpCall['parts'], id: string, after: string): Promise<boolean> {
+async function hasMore({ orchestrator }: HttpCall['dependencies'], id: string, after: string): Promise<boolean> {
   const events = orchestrator.executions.events(id, { after });
   const { done } = await events.next();
   await events.return?.();

@@ -8,17 +8,17 @@ import { Answer, call } from './define-call.ts';
 
 const TIMEOUT_MS = 5_000;
 
-async function health({ parts, requestId }: HttpCall): Promise<Answer<never> | { readonly status: 'ok' }> {
+async function health({ dependencies, requestId }: HttpCall): Promise<Answer<never> | { readonly status: 'ok' }> {
   try {
     const isReady = await withTimeout(
-      parts.orchestrator.ready().then(() => true),
+      dependencies.orchestrator.ready().then(() => true),
       TIMEOUT_MS,
-      parts.setTimer,
+      dependencies.setTimer,
     );
     if (isReady) return { status: 'ok' };
-    parts.logger.warn({ requestId }, 'the storage responds slowly');
+    dependencies.logger.warn({ requestId }, 'the storage responds slowly');
   } catch (thrown) {
-    parts.logger.error({ err: thrown, requestId }, 'the storage does not respond');
+    dependencies.logger.error({ err: thrown, requestId }, 'the storage does not respond');
   }
   return new Answer<never>(errorReply(new OrchestratorError('OVERLOADED', 'the storage does not respond')));
 }

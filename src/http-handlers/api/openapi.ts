@@ -12,9 +12,9 @@ export function openApiCalls(routes: () => readonly CallRoute[]) {
       summary: 'This document',
       scope: 'public',
       replies: { 200: undefined },
-      async run({ orchestrator: { brand }, http: { parts, request } }): Promise<object> {
+      async run({ orchestrator: { brand }, http: { dependencies, request } }): Promise<object> {
         const documentOf = await load();
-        return documentOf({ basePath: `${request.mount}${parts.basePath}`, brand });
+        return documentOf({ basePath: `${request.mount}${dependencies.basePath}`, brand });
       },
     }),
   ] as const;

@@ -51,4 +51,4 @@ export const tokenCalls = [
   }),
 ] as const;
 
-type NewToken = Parameters<HttpCall['parts']['orchestrator']['tokens']['create']>[0];
+type NewToken = Parameters<HttpCall['dependencies']['orchestrator']['tokens']['create']>[0];

@@ -19,7 +19,7 @@ export const callerCalls = [
     replies: { 200: 'Caller' },
     run({ principal, http }) {
       const { tokenId: id, name, scopes, plan } = callerOf(principal);
-      const { readOnly } = http.parts;
+      const { readOnly } = http.dependencies;
       return { id, name, scopes, plan, ...(readOnly && { readOnly }) };
     },
   }),

@@ -6,6 +6,6 @@ import type { HttpCall } from '../call.ts';
 export const API_ROOT = '/api/v1';
 
 /** The header of a response that names a resource. @param path - below the root, such as `/executions/exec_1` */
-export function locationOf({ parts, request }: HttpCall, path: string): { readonly location: string } {
-  return { location: `${request.mount}${parts.basePath}${API_ROOT}${path}` };
+export function locationOf({ dependencies, request }: HttpCall, path: string): { readonly location: string } {
+  return { location: `${request.mount}${dependencies.basePath}${API_ROOT}${path}` };
 }

@@ -4,7 +4,7 @@ import { OrchestratorError } from '../../engine/base/errors.ts';
 import { isPromise } from '../../engine/base/maybe-promise.ts';
 import type { PlainRequest } from '../../engine/host/host.port.ts';
 import { weighJson } from './byte-budget.ts';
-import type { HandlerParts, HttpCall } from '../call.ts';
+import type { HandlerDependencies, HttpCall } from '../call.ts';
 
 const JSON_TYPES: readonly string[] = ['application/json'];
 /** The types of a JSON Merge Patch. */
@@ -98,8 +98,8 @@ function checkTransfer(coding: string | undefined): void {
  * @throws PAYLOAD_TOO_LARGE, OVERLOADED; INVALID_REQUEST, also for a body that arrives too slowly
  */
 export async function readBytes(
-  { request, parts, held, principal }: HttpCall,
-  maxBodyBytes = parts.maxBodyBytes,
+  { request, dependencies, held, principal }: HttpCall,
+  maxBodyBytes = dependencies.maxBodyBytes,
 ): Promise<Uint8Array> {
   const announced = request.header('content-length');
   if (announced === undefined) checkTransfer(request.header('transfer-encoding'));
@@ -115,7 +115,7 @@ export async function readBytes(
     };
     try {
       const body = request.body(take);
-      bytes = isPromise(body) ? await inTime(body, () => size, parts) : body;
+      bytes = isPromise(body) ? await inTime(body, () => size, dependencies) : body;
     } catch (cause) {
       isLate = true;
       if (cause instanceof OrchestratorError) throw cause;
@@ -134,7 +134,7 @@ const PATIENCE_MS = 30_000;
 const BYTES_PER_MS = 8;
 
 /** @param arrived - the bytes so far @throws INVALID_REQUEST for a body that arrives too slowly */
-function inTime<T>(body: Promise<T>, arrived: () => number, { setTimer, monotonic }: HandlerParts): Promise<T> {
+function inTime<T>(body: Promise<T>, arrived: () => number, { setTimer, monotonic }: HandlerDependencies): Promise<T> {
   const begun = monotonic();
   return new Promise((resolve, reject) => {
     let cancel: () => void;

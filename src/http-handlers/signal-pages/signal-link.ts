@@ -51,8 +51,8 @@ async function followLink(call: HttpCall): Promise<Reply> {
   return pageOf(call, await links.use(token, values), values);
 }
 
-function linksOf({ parts }: HttpCall) {
-  const { signalLinks } = parts.orchestrator;
+function linksOf({ dependencies }: HttpCall) {
+  const { signalLinks } = dependencies.orchestrator;
   if (signalLinks) return signalLinks;
   throw new OrchestratorError('INTERNAL', 'the routes of signal links need the option `signalLinks`');
 }
@@ -60,7 +60,7 @@ function linksOf({ parts }: HttpCall) {
 function pageOf(call: HttpCall, status: SignalLinkStatus, values: Readonly<Record<string, string>> = {}): Reply {
   const { texts } = linksOf(call);
   const { state, page = {} } = status;
-  const shown = (text: string) => escapeHtml(call.parts.mask(text));
+  const shown = (text: string) => escapeHtml(call.dependencies.mask(text));
   const own = { ...PAGES[state], ...texts.states?.[state] };
   const isAsked = state === 'open' || state === 'invalid';
   const title = shown(isAsked && page.title !== undefined && state === 'open' ? page.title : own.title);

@@ -4,14 +4,14 @@ import { isPromise, type MaybePromise } from '../../engine/base/maybe-promise.ts
 import { WEBHOOK_ROOT } from '../../engine/webhook/webhook.ts';
 import type { PlainRequest } from '../../engine/host/host.port.ts';
 import type { ServedWebhook, ServedWebhooks } from '../../orchestrator/webhooks/webhooks.ts';
-import type { HandlerParts } from '../call.ts';
+import type { HandlerDependencies } from '../call.ts';
 import type { Found, Match, Route } from '../router.ts';
 import { receiveWebhook } from './receive-webhook.ts';
 
 /** @returns undefined for a path without a webhook, `no-webhook` for one whose ensembles are not active. Never rejects: a failure of the storage is answered as one of the route */
-export function findWebhook(request: PlainRequest, parts: HandlerParts): MaybePromise<Found | undefined> {
+export function findWebhook(request: PlainRequest, dependencies: HandlerDependencies): MaybePromise<Found | undefined> {
   const { path, method } = request;
-  const { basePath, orchestrator } = parts;
+  const { basePath, orchestrator } = dependencies;
   if (!path.startsWith(`${basePath}/`)) return undefined;
   const found = (orchestrator.webhooks as ServedWebhooks).find(path.slice(basePath.length), method);
   if (!isPromise(found)) return toMatch(path, found);
@@ -22,7 +22,7 @@ export function findWebhook(request: PlainRequest, parts: HandlerParts): MaybePr
 }
 
 /** Whether a path without a webhook is in the place of webhooks, so that it is answered as one. */
-export function isWebhookPath({ path }: PlainRequest, { basePath }: HandlerParts): boolean {
+export function isWebhookPath({ path }: PlainRequest, { basePath }: HandlerDependencies): boolean {
   return path.startsWith(basePath + WEBHOOK_ROOT);
 }
 

@@ -25,11 +25,13 @@ const KEEPS_MARK = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /** The body is read once, for the check of the signature or for the input. */
 export function payloadReader(call: HttpCall, { accept, maxBodyBytes }: ServedWebhook): PayloadReader {
-  const { request, parts } = call;
+  const { request, dependencies } = call;
   let bytes: Promise<Uint8Array> | undefined;
   const readOnce = () => {
     refuseCoding(request);
-    bytes ??= request.hasBody ? readBytes(call, maxBodyBytes ?? parts.maxBodyBytes) : Promise.resolve(new Uint8Array());
+    bytes ??= request.hasBody
+      ? readBytes(call, maxBodyBytes ?? dependencies.maxBodyBytes)
+      : Promise.resolve(new Uint8Array());
     return bytes;
   };
   return {

@@ -21,17 +21,17 @@ export async function receiveWebhook(call: HttpCall, webhook: ServedWebhook): Pr
   const limit = await countWebhookRequest(call, 'public');
   const reply = refuseExcess(limit) ?? (await receive(call, webhook));
   const headers = { ...reply.headers };
-  setLimitHeaders(headers, limit, call.parts.orchestrator.limits.standardHeaders);
+  setLimitHeaders(headers, limit, call.dependencies.orchestrator.limits.standardHeaders);
   return { ...reply, headers };
 }
 
 async function receive(call: HttpCall, webhook: ServedWebhook): Promise<Reply> {
-  const { parts, requestId } = call;
+  const { dependencies, requestId } = call;
   const request = toWebhookRequest(call, webhook);
   const payload = payloadReader(call, webhook);
   const sender = await webhook.check(request, payload.bytes);
   if ('problem' in sender) {
-    parts.logger.info({ requestId, path: call.request.path, problem: sender.problem }, 'a webhook was refused');
+    dependencies.logger.info({ requestId, path: call.request.path, problem: sender.problem }, 'a webhook was refused');
     const refusal = errorReply(
       new OrchestratorError('UNAUTHORIZED', sender.problem),
       webhook.challenge === undefined ? {} : { 'www-authenticate': webhook.challenge },
@@ -62,16 +62,16 @@ async function readInput(
   return { ...payload, input: payload.rawBody === '' ? {} : payload.body };
 }
 
-function toWebhookRequest({ parts, request }: HttpCall, webhook: ServedWebhook): WebhookRequest {
+function toWebhookRequest({ dependencies, request }: HttpCall, webhook: ServedWebhook): WebhookRequest {
   const host = request.header('host') ?? '';
   const target = `${request.mount}${request.path}${request.query === '' ? '' : `?${request.query}`}`;
   return {
     method: request.method,
     header: (name) => request.header(name),
     urls: () => [`https://${host}${target}`, `http://${host}${target}`],
-    brand: parts.orchestrator.brand,
+    brand: dependencies.orchestrator.brand,
     query: () => fieldsOf(request.query),
-    headers: () => readHeaders(request, [...HIDDEN, parts.apiKeyHeader, ...webhook.credentialHeaders]),
+    headers: () => readHeaders(request, [...HIDDEN, dependencies.apiKeyHeader, ...webhook.credentialHeaders]),
   };
 }
 

@@ -18,8 +18,8 @@ export interface EmailOutput {
   readonly provider: string;
 }
 
-/** @param parts - `senders`: the mail senders by name. Only own keys count */
-export function emailOperation(parts: {
+/** @param dependencies - `senders`: the mail senders by name. Only own keys count */
+export function emailOperation(dependencies: {
   /** Of the host. */
   readonly senders: Readonly<Record<string, MailSender>>;
   /** Senders that need no option of the host; a sender of the host with the same name takes their place. */
@@ -27,10 +27,10 @@ export function emailOperation(parts: {
   readonly http: HttpClient;
   readonly clock: Clock;
 }): Operation<EmailConfig> {
-  const { http, clock } = parts;
+  const { http, clock } = dependencies;
   const senders = {
-    byName: new Map(Object.entries({ ...parts.builtIn, ...parts.senders })),
-    own: Object.keys(parts.senders),
+    byName: new Map(Object.entries({ ...dependencies.builtIn, ...dependencies.senders })),
+    own: Object.keys(dependencies.senders),
   };
   return {
     name: 'email',

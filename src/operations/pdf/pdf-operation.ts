@@ -14,7 +14,7 @@ import type { ConfigIssue, Operation, OperationContext } from '../../engine/oper
 import type { PdfDocument, PdfRenderer } from '../../engine/operation/pdf.port.ts';
 import { LENGTH, PAGE_FORMATS, type PageConfig, parseLength, toPageLayout } from './page-layout.ts';
 
-export interface PdfOperationParts {
+export interface PdfOperationDependencies {
   /** The option `pdf` of the host. */
   readonly renderer: PdfRenderer | undefined;
   readonly http: HttpClient;
@@ -80,7 +80,7 @@ const pdfConfig = once(() => {
  *
  * @param parts - the renderer of the host, and its HTTP client
  */
-export function pdfOperation({ renderer, http, clock }: PdfOperationParts): Operation<PdfConfig> {
+export function pdfOperation({ renderer, http, clock }: PdfOperationDependencies): Operation<PdfConfig> {
   return Object.freeze<Operation<PdfConfig>>({
     name: 'pdf',
     texts: { html: 'html' },

@@ -18,14 +18,14 @@ export interface SmsOutput {
 
 const TIMEOUT_MS = 30_000;
 
-/** @param parts - `senders`: the SMS senders by name. Only own keys count */
-export function smsOperation(parts: {
+/** @param dependencies - `senders`: the SMS senders by name. Only own keys count */
+export function smsOperation(dependencies: {
   readonly senders: Readonly<Record<string, SmsSender>>;
   readonly http: HttpClient;
   readonly clock: Clock;
 }): Operation<SmsConfig> {
-  const { http, clock } = parts;
-  const senders = new Map(Object.entries(parts.senders));
+  const { http, clock } = dependencies;
+  const senders = new Map(Object.entries(dependencies.senders));
   return {
     name: 'sms',
     get config() {

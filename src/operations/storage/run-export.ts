@@ -25,24 +25,28 @@ export interface ExportTarget {
   readonly store: ObjectStore;
 }
 
-interface ExportParts {
+interface ExportDependencies {
   readonly now: number;
   readonly signal: AbortSignal;
   /** Where `exportOptions.to` leads. */
   readonly target: ExportTarget | undefined;
 }
 
-export async function runExport(source: Binding, given: StorageConfig, parts: ExportParts): Promise<Json> {
+export async function runExport(
+  source: Binding,
+  given: StorageConfig,
+  dependencies: ExportDependencies,
+): Promise<Json> {
   const { format = 'json', exportOptions: { headers, fields, to } = {} } = given;
   const writer = createRowWriter({ format: format as RowFormat, headers, fields, columns: COLUMNS[source.kind] });
-  const rows = readRows(source, given, parts);
+  const rows = readRows(source, given, dependencies);
   const contentType = CONTENT_TYPES[format as RowFormat];
-  if (!to || !parts.target) return { ...(await collect(rows, writer)), contentType };
-  const { name: binding, store } = parts.target;
+  if (!to || !dependencies.target) return { ...(await collect(rows, writer)), contentType };
+  const { name: binding, store } = dependencies.target;
   const key = keyOf(to.key);
   const counted = { rows: 0 };
   const content = encodeRows(rows, writer, counted);
-  const object = { contentType, updatedAt: parts.now };
+  const object = { contentType, updatedAt: dependencies.now };
   const size = await (store.putStream
     ? store.putStream(key, { ...object, content })
     : putCollected(store, key, { ...object, content: await joinParts(content, binding) }));
@@ -60,15 +64,19 @@ async function putCollected(
 }
 
 /** The rows in parts. */
-function readRows(source: Binding, given: StorageConfig, parts: ExportParts): AsyncIterable<readonly JsonObject[]> {
-  if (source.kind === 'sql') return source.stream(statementOf(given), { signal: parts.signal });
-  return readStore(source, given.prefix, parts);
+function readRows(
+  source: Binding,
+  given: StorageConfig,
+  dependencies: ExportDependencies,
+): AsyncIterable<readonly JsonObject[]> {
+  if (source.kind === 'sql') return source.stream(statementOf(given), { signal: dependencies.signal });
+  return readStore(source, given.prefix, dependencies);
 }
 
 async function* readStore(
   store: KvStore | ObjectStore,
   prefix: string | undefined,
-  { now, signal }: ExportParts,
+  { now, signal }: ExportDependencies,
 ): AsyncGenerator<readonly JsonObject[], void> {
   let after: string | undefined;
   for (;;) {

@@ -28,14 +28,14 @@ export interface ThinkOutput {
   readonly finishReason: ModelFinishReason;
 }
 
-/** @param parts - `models`: the providers by name. Only own keys count */
-export function thinkOperation(parts: {
+/** @param dependencies - `models`: the providers by name. Only own keys count */
+export function thinkOperation(dependencies: {
   readonly models: Readonly<Record<string, ModelProvider>>;
   readonly servers: ToolServers;
   readonly clock: Clock;
 }): Operation<ThinkConfig> {
-  const { servers, clock } = parts;
-  const providers = new Map(Object.entries(parts.models));
+  const { servers, clock } = dependencies;
+  const providers = new Map(Object.entries(dependencies.models));
   return {
     name: 'think',
     get config() {

@@ -12,7 +12,7 @@ import type { Clock } from '../../engine/host/clock.port.ts';
 import type { ConfigIssue, Operation } from '../../engine/operation/operation.port.ts';
 import type { ToolServers, ToolTransport } from '../../engine/operation/tool-server.port.ts';
 
-export interface ToolsOperationParts {
+export interface ToolsOperationDependencies {
   readonly servers: ToolServers;
   readonly clock: Clock;
   /** Whether the host has the option `mcp`. */
@@ -66,14 +66,14 @@ const toolsConfig = once(() => {
   });
 });
 
-export function toolsOperation(parts: ToolsOperationParts): Operation<ToolsConfig> {
-  const { servers, clock } = parts;
+export function toolsOperation(dependencies: ToolsOperationDependencies): Operation<ToolsConfig> {
+  const { servers, clock } = dependencies;
   return {
     name: 'tools',
     get config() {
       return toolsConfig() as unknown as Operation<ToolsConfig>['config'];
     },
-    check: (config) => checkConfig(config, parts),
+    check: (config) => checkConfig(config, dependencies),
     needs: ({ mcp }) => (typeof mcp === 'string' ? [`mcp:${mcp}`] : []),
     async run({ config, input, idempotencyKey, signal }): Promise<ToolsOutput> {
       const { mcp: server, tool, timeout, cacheDiscovery, cacheTTL, transport } = config;
@@ -93,7 +93,10 @@ export function toolsOperation(parts: ToolsOperationParts): Operation<ToolsConfi
 }
 
 /** Which tool is called on which server is decided when the definition is loaded. */
-function checkConfig({ mcp, tool, transport }: JsonObject, parts: ToolsOperationParts): readonly ConfigIssue[] {
+function checkConfig(
+  { mcp, tool, transport }: JsonObject,
+  dependencies: ToolsOperationDependencies,
+): readonly ConfigIssue[] {
   const issues = Object.entries({ mcp, tool, transport }).flatMap(([key, value]) =>
     typeof value === 'string' && value.includes('${')
       ? [{ path: [key], message: 'must be a plain name: it is decided when the definition is loaded' }]
@@ -102,9 +105,11 @@ function checkConfig({ mcp, tool, transport }: JsonObject, parts: ToolsOperation
   if (issues.length > 0) return issues;
   const problem = typeof tool === 'string' ? toolNameProblem(tool) : undefined;
   return [
-    ...(typeof mcp === 'string' ? serverIssues(mcp, parts.servers.names) : []),
+    ...(typeof mcp === 'string' ? serverIssues(mcp, dependencies.servers.names) : []),
     ...(problem === undefined ? [] : [{ path: ['tool'], message: problem }]),
-    ...(transport === 'mcp' && !parts.hasMcp ? [{ path: ['transport'], message: NEEDS_MCP, notConfigured: true }] : []),
+    ...(transport === 'mcp' && !dependencies.hasMcp
+      ? [{ path: ['transport'], message: NEEDS_MCP, notConfigured: true }]
+      : []),
   ];
 }
 

@@ -169,7 +169,7 @@ export interface Components {
   resolve(reference: string, options?: { readonly key?: string }): Promise<ResolvedComponent>;
 }
 
-export interface ComponentsParts {
+export interface ComponentsDependencies {
   readonly source: ComponentSource;
   readonly cache: ComponentCache;
   readonly clock: Clock;
@@ -185,7 +185,7 @@ export function createComponents({
   resolve,
   functions,
   templates,
-}: ComponentsParts): ComponentCalls {
+}: ComponentsDependencies): ComponentCalls {
   const find = async (name: string): Promise<StoredComponent> => {
     // Not from the cache: a change builds on it.
     const found = NAME_PATTERN.test(name) ? await source.read(name) : undefined;

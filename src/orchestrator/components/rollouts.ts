@@ -23,7 +23,7 @@ export interface Rollouts {
   ended(execution: Pick<Execution, 'id' | 'ensemble' | 'status' | 'components'>): void;
 }
 
-export interface RolloutParts {
+export interface RolloutDependencies {
   readonly source: ComponentSource;
   readonly cache: ComponentCache;
   readonly documents: DocumentStore;
@@ -49,8 +49,8 @@ const FLUSH_MS = 1_000;
 const FAILURE_FLUSH_MS = 50;
 const FAILED: readonly string[] = ['failed', 'timed_out'];
 
-export function createRollouts(parts: RolloutParts): Rollouts {
-  const { source, cache, clock, logger, events } = parts;
+export function createRollouts(dependencies: RolloutDependencies): Rollouts {
+  const { source, cache, clock, logger, events } = dependencies;
   const watched = new Map<string, Watched>();
   let work: Pick<TimedWork, 'wake'> | undefined;
 
@@ -87,7 +87,7 @@ export function createRollouts(parts: RolloutParts): Rollouts {
     one.counts = new Map();
     if (!deployment || !rollout) return undefined;
     const more = counts.get(rollout.version) ?? NONE;
-    const count = await addCount(parts, one, deployment, rollout, more).catch((error: unknown) => {
+    const count = await addCount(dependencies, one, deployment, rollout, more).catch((error: unknown) => {
       add(one, rollout.version, more);
       throw error;
     });
@@ -167,7 +167,7 @@ function add({ counts }: Watched, version: string, more: StepCount): void {
 
 /** Adds to what is stored for the step. @returns the sum, which is stored then */
 async function addCount(
-  { documents, clock }: RolloutParts,
+  { documents, clock }: RolloutDependencies,
   { name, environment }: Watched,
   { deployedAt }: Deployment,
   { step }: Rollout,

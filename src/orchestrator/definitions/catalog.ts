@@ -51,7 +51,7 @@ export interface Catalog {
 /** How many compiled definitions are kept. The one that was used least recently is compiled again. */
 const MAX_LOADED = 1_000;
 
-export function createCatalog(parts: {
+export function createCatalog(dependencies: {
   readonly host: CompileHost;
   /** The ensembles in code. */
   readonly ensembles: ReadonlyMap<string, LoadedEnsemble>;
@@ -59,7 +59,7 @@ export function createCatalog(parts: {
   readonly clock: Clock;
   readonly logger: Logger;
 }): Catalog {
-  const { host, ensembles, documents, clock, logger } = parts;
+  const { host, ensembles, documents, clock, logger } = dependencies;
   const agents = new Map<string, LoadedEnsemble>();
   for (const [name, agent] of host.sharedAgents) if (!agent.routes) agents.set(name, loadSharedAgent(agent, host));
   const code = { ensemble: ensembles, agent: agents };

@@ -24,14 +24,14 @@ import { METRICS } from '../../engine/events/measurement.ts';
 export interface ConnectedDeliveries extends DeliveryService {
   /** The public `orchestrator.deliveries`. */
   readonly api: Deliveries;
-  /** See `ServedParts`. */
+  /** See `ServedDependencies`. */
   deliver(): Promise<void>;
   /** A commit has stored deliveries. */
   onStored(): void;
   attach(work: TimedWork): void;
 }
 
-export interface DeliveryParts {
+export interface DeliveryDependencies {
   readonly storage: Storage;
   readonly clock: SteadyClock;
   readonly logger: Logger;
@@ -46,9 +46,9 @@ export interface DeliveryParts {
 
 export function connectDeliveries(
   { mail = {}, http, retention = DEFAULT_RETENTION }: ConnectedOptions,
-  parts: DeliveryParts,
+  dependencies: DeliveryDependencies,
 ): ConnectedDeliveries {
-  const { storage, clock, logger, masking, host, brand, ensembles, events, ids, tracing } = parts;
+  const { storage, clock, logger, masking, host, brand, ensembles, events, ids, tracing } = dependencies;
   const { documents, deliveries: store } = storage;
   const receivers = createReceivers(documents, store, clock);
   const replays = createReplays(documents, store, { clock, ids, shared: storage.capabilities.shared });

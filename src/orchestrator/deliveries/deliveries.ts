@@ -111,7 +111,7 @@ export interface Deliveries {
   deliverDue(): Promise<{ readonly nextDueAt?: number }>;
 }
 
-export interface DeliveriesParts {
+export interface DeliveriesDependencies {
   readonly store: DeliveryStore;
   readonly receivers: Receivers;
   readonly replays: Replays;
@@ -125,9 +125,9 @@ export interface DeliveriesParts {
 const FILTER_KEYS = ['ensemble', 'execution', 'status', 'url', 'since', 'until'] as const;
 const DELIVERY_ID = /^dlv_[0-9A-Z]{26}$/;
 
-export function createDeliveries(parts: DeliveriesParts): Deliveries {
-  const { store, receivers, replays, service, clock, wake } = parts;
-  const toDelivery = deliveryReader(parts.findTarget);
+export function createDeliveries(dependencies: DeliveriesDependencies): Deliveries {
+  const { store, receivers, replays, service, clock, wake } = dependencies;
+  const toDelivery = deliveryReader(dependencies.findTarget);
   const find = async (id: string) => {
     const found = await store.get(String(id));
     if (found) return found;

@@ -19,7 +19,7 @@ export interface DeliveryLanes {
   stop(): Promise<void>;
 }
 
-export interface LaneParts {
+export interface LaneDependencies {
   readonly store: DeliveryStore;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -65,7 +65,7 @@ interface Lane {
   isLarge: boolean;
 }
 
-export function createDeliveryLanes({ store, clock, logger, send, onDue }: LaneParts): DeliveryLanes {
+export function createDeliveryLanes({ store, clock, logger, send, onDue }: LaneDependencies): DeliveryLanes {
   const lanes = new Map<string, Lane>();
   let active = 0;
   let stopped = false;

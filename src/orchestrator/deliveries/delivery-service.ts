@@ -25,7 +25,7 @@ export interface DeliveryObserver {
   receiverPaused(delivery: StoredDelivery, reason: PauseReason): void;
 }
 
-export interface DeliveryServiceParts extends WebhookSender, EmailSenders {
+export interface DeliveryServiceDependencies extends WebhookSender, EmailSenders {
   readonly storage: Storage;
   readonly clock: SteadyClock;
   readonly logger: Logger;
@@ -63,8 +63,8 @@ const MAX_SOCKETS_PER_HOST = 10;
 const UNREADABLE_MS = 60_000;
 const NOTHING = () => undefined;
 
-export function createDeliveryService(parts: DeliveryServiceParts): DeliveryService {
-  const { storage, clock, logger, receivers, replays, findTarget, observer } = parts;
+export function createDeliveryService(dependencies: DeliveryServiceDependencies): DeliveryService {
+  const { storage, clock, logger, receivers, replays, findTarget, observer } = dependencies;
   const store = storage.deliveries;
   const slots = socketSlots(MAX_SOCKETS_PER_HOST);
   let isUsed = false;
@@ -75,8 +75,8 @@ export function createDeliveryService(parts: DeliveryServiceParts): DeliveryServ
   let isReplaying = false;
 
   const attempt = (delivery: StoredDelivery, target: NotificationTarget, number: number): Promise<AttemptOutcome> => {
-    if (target.type === 'email') return sendEmail(parts, delivery, target);
-    return sendWebhook(parts, delivery, target, number, clock.wall.now());
+    if (target.type === 'email') return sendEmail(dependencies, delivery, target);
+    return sendWebhook(dependencies, delivery, target, number, clock.wall.now());
   };
 
   const traced = async (
@@ -94,13 +94,13 @@ export function createDeliveryService(parts: DeliveryServiceParts): DeliveryServ
   const sendTo = async (delivery: StoredDelivery, target: NotificationTarget, until: number) => {
     // An attempt that would end after the claim could be made twice.
     if (clock.now() + target.timeoutMs > until) return withoutAttempt(delivery, 'pending', clock.now());
-    const { tracing } = parts;
+    const { tracing } = dependencies;
     const made = await attemptDelivery(delivery, target, clock, (n) => {
       const send = () => attempt(delivery, target, n);
       return tracing ? traced(tracing, delivery, n, send) : send();
     });
     const { receiver } = delivery;
-    const address = target.type === 'webhook' ? parts.mask(target.url) : target.provider;
+    const address = target.type === 'webhook' ? dependencies.mask(target.url) : target.provider;
     const reason = await receivers.report(receiver, address, made).catch((err: unknown) => {
       logger.warn({ err, receiver }, 'the state of a receiver could not be stored; the result of the delivery counts');
       return undefined;
@@ -109,7 +109,7 @@ export function createDeliveryService(parts: DeliveryServiceParts): DeliveryServ
     if (reason) {
       observer.receiverPaused(delivery, reason);
       caredAt = Number.NEGATIVE_INFINITY;
-      parts.wake(clock.now());
+      dependencies.wake(clock.now());
     }
     return made.settled;
   };
@@ -130,7 +130,7 @@ export function createDeliveryService(parts: DeliveryServiceParts): DeliveryServ
     return slots.run(host, undefined, () => sendTo(delivery, target, until));
   };
 
-  const lanes = createDeliveryLanes({ store, clock, logger, send, onDue: parts.wake });
+  const lanes = createDeliveryLanes({ store, clock, logger, send, onDue: dependencies.wake });
 
   /** Continues jobs that send deliveries again, probes paused receivers, and deletes old deliveries. */
   const care = async (): Promise<void> => {
@@ -138,13 +138,13 @@ export function createDeliveryService(parts: DeliveryServiceParts): DeliveryServ
     if (now - caredAt < CARE_EVERY_MS && !isReplaying) return;
     caredAt = now;
     isReplaying = await replays.advance();
-    if (isReplaying) parts.wake(now);
+    if (isReplaying) dependencies.wake(now);
     probeAt = await receivers.probe();
     if (now - purgedAt < PURGE_EVERY_MS) return;
     purgedAt = now;
     const portions = inPortions(clock, PURGED_AT_ONCE);
     const purge = (limit: number) =>
-      andThen(store.purge(now - parts.retentionMs, limit), (deleted) => deleted === limit);
+      andThen(store.purge(now - dependencies.retentionMs, limit), (deleted) => deleted === limit);
     while (await portions.next(purge));
   };
 

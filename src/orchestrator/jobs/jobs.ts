@@ -99,7 +99,7 @@ const FILTER_KEYS = [
   'unresolved',
 ] as const;
 
-export interface JobsParts {
+export interface JobsDependencies {
   readonly stored: JobDocuments<StoredJob>;
   readonly clock: Clock;
   readonly ids: IdSource;
@@ -107,7 +107,7 @@ export interface JobsParts {
   wake(): void;
 }
 
-export function createJobs({ stored, clock, ids, wake }: JobsParts): Jobs {
+export function createJobs({ stored, clock, ids, wake }: JobsDependencies): Jobs {
   const orNotFound = (id: string, job: StoredJob | undefined): Job => {
     if (job) return toJob(id, job);
     throw new OrchestratorError('NOT_FOUND', `there is no job ${quoted(String(id))}`);

@@ -13,7 +13,7 @@ import type { AdvanceOptions, TimedTask } from '../timed/timed-work.ts';
 import type { JobDocuments } from './job-documents.ts';
 import type { JobFailure, StoredJob } from './jobs.ts';
 
-export interface JobWorkParts {
+export interface JobWorkDependencies {
   readonly storage: Pick<Storage, 'executions' | 'tokens' | 'capabilities'>;
   readonly stored: JobDocuments<StoredJob>;
   readonly executions: Pick<Executions, 'cancel' | 'retry'>;
@@ -38,7 +38,7 @@ interface Progress {
 type Outcome = 'changed' | 'unchanged' | JobFailure;
 
 interface Step {
-  readonly parts: JobWorkParts;
+  readonly dependencies: JobWorkDependencies;
   readonly job: StoredJob;
   readonly progress: Progress;
   /** Those of the pages that are listed, and of each action. */
@@ -64,8 +64,8 @@ const MAX_FAILURES = 100;
 /** The ids of stored tokens. A host gives ids of its own to the principals that it knows. */
 const TOKEN_ID = /^tok_[0-9A-Z]{26}$/;
 
-export function createJobTask(parts: JobWorkParts): TimedTask {
-  const { storage, stored, clock, ids, logger, wake } = parts;
+export function createJobTask(dependencies: JobWorkDependencies): TimedTask {
+  const { storage, stored, clock, ids, logger, wake } = dependencies;
   const portions = {
     pages: inPortions(clock, PAGE),
     cancel: inPortions(clock, AT_ONCE.cancel),
@@ -108,7 +108,15 @@ export function createJobTask(parts: JobWorkParts): TimedTask {
       const after = await store({ deleting, lease: lease() });
       return after?.status === 'running' && after.lease?.by === by;
     };
-    await step({ parts, job, progress, portions, endsAt: clock.monotonic() + stepMs, shouldContinue, willDelete });
+    await step({
+      dependencies,
+      job,
+      progress,
+      portions,
+      endsAt: clock.monotonic() + stepMs,
+      shouldContinue,
+      willDelete,
+    });
     const after = await store();
     if (after?.status !== 'running') return undefined;
     return clock.now() + (progress.isHeldUp ? HELD_UP_MS : 0);
@@ -138,8 +146,8 @@ function isFree({ status, lease }: StoredJob, by: string, now: number): boolean 
 }
 
 async function step(one: Step): Promise<void> {
-  const { parts, job, progress, portions, shouldContinue } = one;
-  const { storage, clock } = parts;
+  const { dependencies, job, progress, portions, shouldContinue } = one;
+  const { storage, clock } = dependencies;
   if (await isRevoked(job, storage)) {
     progress.error = { code: 'UNAUTHORIZED', message: 'the API token that created the job was revoked' };
     return;
@@ -188,13 +196,16 @@ async function actOn(one: Step, page: readonly Execution[]): Promise<boolean> {
   return true;
 }
 
-const actOnEach = ({ parts, job }: Step, some: readonly Execution[]) =>
-  Promise.all(some.map((one) => act(parts, job, one)));
+const actOnEach = ({ dependencies, job }: Step, some: readonly Execution[]) =>
+  Promise.all(some.map((one) => act(dependencies, job, one)));
 
-async function remove({ parts, willDelete }: Step, some: readonly Execution[]): Promise<(Outcome | 'held-up')[]> {
+async function remove(
+  { dependencies, willDelete }: Step,
+  some: readonly Execution[],
+): Promise<(Outcome | 'held-up')[]> {
   const ids = some.filter(({ status }) => isFinal(status)).map(({ id }) => id);
   if (ids.length > 0 && !(await willDelete(ids))) return ['held-up'];
-  await parts.storage.executions.delete(ids);
+  await dependencies.storage.executions.delete(ids);
   return some.map(({ status }) => (isFinal(status) ? 'changed' : 'unchanged'));
 }
 
@@ -211,7 +222,7 @@ function note(progress: Progress, { createdAt, id }: Execution, outcome: Outcome
 }
 
 async function act(
-  { executions }: JobWorkParts,
+  { executions }: JobWorkDependencies,
   { action, principal }: StoredJob,
   record: Execution,
 ): Promise<Outcome | 'held-up'> {

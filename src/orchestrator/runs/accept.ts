@@ -43,7 +43,7 @@ export interface Acceptance {
   chargeOf(principal: Principal | undefined, createdAt: number): Charge | undefined;
 }
 
-export function createAcceptance(parts: {
+export function createAcceptance(dependencies: {
   readonly clock: Clock;
   readonly storage: Storage;
   readonly ids: IdSource;
@@ -52,7 +52,7 @@ export function createAcceptance(parts: {
   readonly engine: AttachedEngine;
   readonly tracing: Tracing | undefined;
 }): Acceptance {
-  const { clock, storage, ids, newId, plans, engine, tracing } = parts;
+  const { clock, storage, ids, newId, plans, engine, tracing } = dependencies;
   const toCallerSignal = createCallerSignals();
   let month = monthOf(0);
 

@@ -24,7 +24,7 @@ import { newExecution } from './new-execution.ts';
 import { readInput } from './read-input.ts';
 import { withCurrentDefinition } from './with-current-definition.ts';
 
-export interface ChildrenParts {
+export interface ChildrenDependencies {
   readonly clock: Clock;
   readonly ids: IdSource;
   readonly newId: NewExecutionId;
@@ -39,8 +39,8 @@ export interface ChildrenParts {
 /** A child whose end only a signal reports. */
 const ELSEWHERE: StartedChild = { finished: Promise.resolve(undefined) };
 
-export function createChildren(parts: ChildrenParts): Children {
-  const { clock, ids, newId, engine, find, forget, toLoadedDefinition, tracing } = parts;
+export function createChildren(dependencies: ChildrenDependencies): Children {
+  const { clock, ids, newId, engine, find, forget, toLoadedDefinition, tracing } = dependencies;
 
   /** Looks for a child that may have been started before. A child that was deleted since then has sent the signal of its end. */
   const known = async ({ id, parent }: NewChild): Promise<StartedChild | undefined> => {

@@ -47,7 +47,7 @@ import { newExecution } from './new-execution.ts';
 import { readInput } from './read-input.ts';
 import { type Find, withCurrentDefinition } from './with-current-definition.ts';
 
-interface ExecutionServiceParts {
+interface ExecutionServiceDependencies {
   readonly clock: Clock;
   readonly storage: Storage;
   /** The same for the engine, which waits for it in its own way. */
@@ -106,25 +106,25 @@ export interface ExecutionService {
   readonly turns: Turns;
 }
 
-export function createExecutionService(parts: ExecutionServiceParts): ExecutionService {
-  const { clock, storage, logger, events, ids, tracing } = parts;
+export function createExecutionService(dependencies: ExecutionServiceDependencies): ExecutionService {
+  const { clock, storage, logger, events, ids, tracing } = dependencies;
   const turns = new Turns(clock);
   // The engine runs definitions, and a definition may start children through the engine.
   const newId = createExecutionIds(ids, storage, () => engine);
   const children = createChildren({
-    ...{ clock, ids, newId, engine: () => engine, find: parts.find, forget: parts.forget },
+    ...{ clock, ids, newId, engine: () => engine, find: dependencies.find, forget: dependencies.forget },
     toLoadedDefinition: (ensemble) => toLoadedDefinition(ensemble),
     tracing,
   });
-  const ports = createRunPorts(parts, children, turns);
-  const toLoadedDefinition = createToLoadedDefinition(ports, parts.json);
-  const engine = attachEngine(parts, toLoadedDefinition);
+  const ports = createRunPorts(dependencies, children, turns);
+  const toLoadedDefinition = createToLoadedDefinition(ports, dependencies.json);
+  const engine = attachEngine(dependencies, toLoadedDefinition);
   const records = engine.records ?? storage;
   const isShared = storage.capabilities.shared;
   const watch = createExecutionWatch({ records, isShared, clock, events });
   const storedEvents: ExecutionService['storedEvents'] = (id, after, signal) =>
     executionEvents({ records, watch, events, turns, id, after, signal });
-  const { accept, beginOptions, chargeOf } = createAcceptance({ ...parts, newId, engine });
+  const { accept, beginOptions, chargeOf } = createAcceptance({ ...dependencies, newId, engine });
   const { result, toHandle, toEarlier } = createHandles({ clock, logger, engine, records, isShared, storedEvents });
 
   const begin = async ({ ensemble, execution, how, keeps }: Start): Promise<ExecutionHandle> => {
@@ -171,9 +171,9 @@ export function createExecutionService(parts: ExecutionServiceParts): ExecutionS
 
   return {
     execute: (find, given, options = NO_OPTIONS) =>
-      withCurrentDefinition(find, parts.forget, (ensemble) => executeNow(ensemble, given, options)),
+      withCurrentDefinition(find, dependencies.forget, (ensemble) => executeNow(ensemble, given, options)),
     start: (find, given, options = NO_OPTIONS, origin) =>
-      withCurrentDefinition(find, parts.forget, (ensemble) => startNow(ensemble, given, options, origin)),
+      withCurrentDefinition(find, dependencies.forget, (ensemble) => startNow(ensemble, given, options, origin)),
     async retry(ensemble, failed, steps, { principal, newKeys = false, input: given }) {
       const createdAt = clock.now();
       const { tags, id: retryOf } = failed;
@@ -216,8 +216,12 @@ interface Start {
 
 type ToLoadedDefinition = ExecutionService['toLoadedDefinition'];
 
-function createRunPorts(parts: ExecutionServiceParts, children: RunPorts['children'], turns: Turns): RunPorts {
-  const { clock, logger, events, env, mask, keepsStacks, resolveComponent, tracing } = parts;
+function createRunPorts(
+  dependencies: ExecutionServiceDependencies,
+  children: RunPorts['children'],
+  turns: Turns,
+): RunPorts {
+  const { clock, logger, events, env, mask, keepsStacks, resolveComponent, tracing } = dependencies;
   const emit = <K extends EventKind>(event: K, data: EventData[K]) => events.emit(event, data);
   return {
     ...{ clock, children, turns, env, mask, keepsStacks, resolveComponent, tracing },
@@ -267,18 +271,21 @@ function createToLoadedDefinition(ports: RunPorts, json: Masking['json']): ToLoa
   };
 }
 
-function attachEngine(parts: ExecutionServiceParts, toLoadedDefinition: ToLoadedDefinition): AttachedEngine {
-  const { engineStorage, clock, logger, retentionMs, ids, events } = parts;
-  return parts.engine.attach({
+function attachEngine(
+  dependencies: ExecutionServiceDependencies,
+  toLoadedDefinition: ToLoadedDefinition,
+): AttachedEngine {
+  const { engineStorage, clock, logger, retentionMs, ids, events } = dependencies;
+  return dependencies.engine.attach({
     ...{ storage: engineStorage, clock, logger, retentionMs },
     newWorkerId: () => ids.id('own_', clock.now()),
     restore: (definition, ensemble) =>
-      andThen(parts.restore(definition, ensemble), (restored) =>
+      andThen(dependencies.restore(definition, ensemble), (restored) =>
         typeof restored === 'string' ? restored : toLoadedDefinition(restored),
       ),
     ended(record, worker) {
       logEnd(logger, record, worker);
-      parts.ended(record);
+      dependencies.ended(record);
       if (events.hasListeners) events.send(endEvent(record));
     },
     left: (id) => events.wake(id),

@@ -196,7 +196,7 @@ const HOUR_MS = 3_600_000;
 /** The largest count of {@link Executions.open}. */
 const MAX_OPEN = 10_000;
 
-export interface ExecutionsParts {
+export interface ExecutionsDependencies {
   readonly storage: Pick<Storage, 'executions' | 'signals' | 'tokens'>;
   /** The same for calls that are not mere reads: it waits longer when it is away. */
   readonly patient: Pick<Storage, 'definitions' | 'executions'>;
@@ -220,8 +220,8 @@ function createFinders({ executions }: RecordReader) {
   };
 }
 
-export function createExecutions(parts: ExecutionsParts): Executions {
-  const { storage, patient, clock, executionService, ids, restore } = parts;
+export function createExecutions(dependencies: ExecutionsDependencies): Executions {
+  const { storage, patient, clock, executionService, ids, restore } = dependencies;
   const { definitions } = patient;
   const tickets = createEventTickets(storage.tokens, clock);
   const { turns, engine } = executionService;

@@ -39,7 +39,7 @@ export interface Handles {
   toEarlier(id: string, signal: CallerSignal | undefined): ExecutionHandle;
 }
 
-export function createHandles(parts: {
+export function createHandles(dependencies: {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly engine: AttachedEngine;
@@ -48,7 +48,7 @@ export function createHandles(parts: {
   readonly isShared: boolean;
   readonly storedEvents: (id: string, after: number) => AsyncIterableIterator<StoredEvent>;
 }): Handles {
-  const { clock, logger, engine, records, isShared, storedEvents } = parts;
+  const { clock, logger, engine, records, isShared, storedEvents } = dependencies;
 
   async function* allEvents(id: string): AsyncIterableIterator<OrchestratorEvent> {
     for await (const { event } of storedEvents(id, 0)) yield event;

@@ -31,7 +31,7 @@ export interface RunningSteps {
   readonly reason?: string;
 }
 
-interface Parts {
+interface Dependencies {
   readonly records: RecordReader;
   readonly turns: Turns;
   readonly clock: Clock;
@@ -47,7 +47,7 @@ const UNREACHED = 'the flow does not come to it over what is recorded';
 
 const NOTHING: ReadonlyMap<string, StepAtWork> = new Map();
 
-export function createStepsAtWork({ records, turns, clock, follow, definitions, restore }: Parts) {
+export function createStepsAtWork({ records, turns, clock, follow, definitions, restore }: Dependencies) {
   /** @param upTo - only what was recorded before the record of this key. @returns the agents that are at work then; a text says why they are not known */
   const find = async (
     { id, ensemble, version, finishedAt }: ExecutionSummary,

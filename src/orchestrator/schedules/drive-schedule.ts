@@ -36,7 +36,7 @@ export interface QueuedStart {
   readonly input: unknown;
 }
 
-export interface ScheduleParts {
+export interface ScheduleDependencies {
   readonly schedules: ScheduleStore;
   readonly records: RecordReader;
   readonly clock: Clock;
@@ -67,10 +67,10 @@ interface Known {
   readonly version: number;
 }
 
-export function createScheduleDriver(parts: ScheduleParts): ScheduleDriver {
-  const { schedules, records, clock, schedule } = parts;
+export function createScheduleDriver(dependencies: ScheduleDependencies): ScheduleDriver {
+  const { schedules, records, clock, schedule } = dependencies;
   const { name, ticks, overlap, catchUp } = schedule;
-  const log = createLog(parts);
+  const log = createLog(dependencies);
   /** The version that an earlier call found, and since when it is unchanged. A process that works on the schedule changes it. */
   let unchanged: { readonly version: number; readonly since: number } | undefined;
   /** The tick that this process started last, so that it does not start the tick twice. */
@@ -100,7 +100,7 @@ export function createScheduleDriver(parts: ScheduleParts): ScheduleDriver {
     if (startedHere === tick) return;
     const { cron, timezone, input } = schedule;
     const trigger = Object.freeze({ type: 'schedule', cron, timezone, scheduledAt: tick } as const);
-    await parts.start(parts.ensemble, { ...startOf(name, tick), trigger, input });
+    await dependencies.start(dependencies.ensemble, { ...startOf(name, tick), trigger, input });
     startedHere = tick;
   };
 
@@ -165,7 +165,7 @@ export function createScheduleDriver(parts: ScheduleParts): ScheduleDriver {
 }
 
 /** Logs ticks that were missed or dropped. */
-function createLog({ logger, ensemble, schedule }: ScheduleParts): (added: AddedTicks) => void {
+function createLog({ logger, ensemble, schedule }: ScheduleDependencies): (added: AddedTicks) => void {
   const about = { ensemble: ensemble.compiled.name, cron: schedule.cron };
   return ({ missed, overlapped }) => {
     if (overlapped)

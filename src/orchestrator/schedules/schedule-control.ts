@@ -59,7 +59,7 @@ export interface Schedules {
   run(id: string, options?: Pick<ExecuteOptions, 'principal'>): Promise<ExecutionHandle>;
 }
 
-export interface ScheduleControlParts {
+export interface ScheduleControlDependencies {
   readonly ensembles: Iterable<LoadedEnsemble>;
   readonly schedules: ScheduleStore;
   readonly clock: Clock;
@@ -74,7 +74,12 @@ interface Known {
 const SHOWN_TICKS = 3;
 const MAX_TRIES = 20;
 
-export function createSchedules({ ensembles, schedules, clock, executionService }: ScheduleControlParts): Schedules {
+export function createSchedules({
+  ensembles,
+  schedules,
+  clock,
+  executionService,
+}: ScheduleControlDependencies): Schedules {
   const byId = new Map<string, Known>();
   for (const ensemble of ensembles)
     for (const schedule of ensemble.compiled.schedules) byId.set(idOf(schedule), { ensemble, schedule });

@@ -13,7 +13,7 @@ import { traceStart } from '../telemetry.ts';
 import type { TimedTask } from '../timed/timed-work.ts';
 import { createScheduleDriver, type QueuedStart } from './drive-schedule.ts';
 
-export interface SchedulesParts {
+export interface SchedulesDependencies {
   readonly storage: Storage;
   readonly clock: SteadyClock;
   readonly logger: Logger;
@@ -21,8 +21,11 @@ export interface SchedulesParts {
   readonly executionService: Pick<ExecutionService, 'toLoadedDefinition' | 'tracing' | 'engine' | 'records' | 'start'>;
 }
 
-export function scheduleTasks(ensembles: Iterable<LoadedEnsemble>, parts: SchedulesParts): readonly TimedTask[] {
-  const { storage, clock, logger, events, executionService } = parts;
+export function scheduleTasks(
+  ensembles: Iterable<LoadedEnsemble>,
+  dependencies: SchedulesDependencies,
+): readonly TimedTask[] {
+  const { storage, clock, logger, events, executionService } = dependencies;
   const start = async (ensemble: LoadedEnsemble, { id, seed, trigger, input: given }: QueuedStart) => {
     const input = await readInput(ensemble, given);
     // The timeout counts from the start of the execution, not from the tick.

@@ -37,14 +37,19 @@ export interface SignalLinks {
   readonly texts: SignalPageTexts;
 }
 
-export interface SignalLinksParts {
+export interface SignalLinksDependencies {
   readonly secrets: readonly string[];
   readonly texts: SignalPageTexts | undefined;
   readonly clock: Clock;
   readonly executionService: ExecutionService;
 }
 
-export function createSignalLinks({ secrets, texts = {}, clock, executionService }: SignalLinksParts): SignalLinks {
+export function createSignalLinks({
+  secrets,
+  texts = {},
+  clock,
+  executionService,
+}: SignalLinksDependencies): SignalLinks {
   const { records, engine } = executionService;
   const stateOf = async (link: SignalLink): Promise<SignalLinkState> => {
     const { executionId, name, madeAt, place } = link;

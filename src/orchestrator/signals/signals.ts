@@ -19,7 +19,7 @@ export function toSignal(
   name: unknown,
   payload: unknown,
   options: SignalOptions | undefined,
-  parts: { readonly clock: Clock; readonly ids: IdSource },
+  dependencies: { readonly clock: Clock; readonly ids: IdSource },
 ): NewSignal {
   if (options !== undefined) refuseUnknownKeys(options, ['idempotencyKey'], 'executions.signal');
   if (typeof name !== 'string' || !NAME_PATTERN.test(name)) {
@@ -28,12 +28,12 @@ export function toSignal(
       `a signal must have a name (${NAME_RULE}): the one that a \`wait\` names`,
     );
   }
-  const createdAt = parts.clock.now();
+  const createdAt = dependencies.clock.now();
   return {
     // Different prefixes: a caller's key never equals a generated id.
     id:
       options?.idempotencyKey === undefined
-        ? parts.ids.id('sig_', createdAt)
+        ? dependencies.ids.id('sig_', createdAt)
         : `key_${name}:${readKey(options.idempotencyKey)}`,
     executionId,
     name,

@@ -1,17 +1,21 @@
 /** What an orchestrator does at its time: its schedules, its deliveries, the rollouts of components and its jobs, with one timer. */
 
 import type { Rollouts } from '../components/rollouts.ts';
-import { type ConnectedDeliveries, connectDeliveries, type DeliveryParts } from '../deliveries/connect-deliveries.ts';
+import {
+  type ConnectedDeliveries,
+  connectDeliveries,
+  type DeliveryDependencies,
+} from '../deliveries/connect-deliveries.ts';
 import { jobDocuments } from '../jobs/job-documents.ts';
 import { createJobs, type Jobs, type StoredJob } from '../jobs/jobs.ts';
 import { createJobTask } from '../jobs/work-on-jobs.ts';
 import type { ConnectedOptions } from '../options/options.ts';
 import type { Executions } from '../runs/executions.ts';
 import { createSchedules, type Schedules } from '../schedules/schedule-control.ts';
-import { type SchedulesParts, scheduleTasks } from '../schedules/schedules.ts';
+import { type SchedulesDependencies, scheduleTasks } from '../schedules/schedules.ts';
 import { createTimedWork, type TimedWork } from './timed-work.ts';
 
-export interface TimedOrchestratorParts {
+export interface TimedOrchestratorDependencies {
   readonly work: TimedWork;
   readonly deliveries: ConnectedDeliveries;
   readonly schedules: Schedules;
@@ -20,14 +24,15 @@ export interface TimedOrchestratorParts {
 
 export function createTimedParts(
   options: ConnectedOptions,
-  parts: SchedulesParts & DeliveryParts & { readonly rollouts: Rollouts; readonly executions: Executions },
-): TimedOrchestratorParts {
-  const { storage, clock, logger, ensembles, executionService, rollouts } = parts;
-  const deliveries = connectDeliveries(options, parts);
-  const ticks = scheduleTasks(options.schedules === false ? [] : ensembles.values(), parts);
+  dependencies: SchedulesDependencies &
+    DeliveryDependencies & { readonly rollouts: Rollouts; readonly executions: Executions },
+): TimedOrchestratorDependencies {
+  const { storage, clock, logger, ensembles, executionService, rollouts } = dependencies;
+  const deliveries = connectDeliveries(options, dependencies);
+  const ticks = scheduleTasks(options.schedules === false ? [] : ensembles.values(), dependencies);
   const { engine } = executionService;
   const stored = jobDocuments<StoredJob>(storage.documents, clock, 'job');
-  const jobTask = createJobTask({ ...parts, stored, wake: () => wake() });
+  const jobTask = createJobTask({ ...dependencies, stored, wake: () => wake() });
   const work = createTimedWork([...ticks, deliveries.task, rollouts.task, jobTask], { storage, clock, logger, engine });
   deliveries.attach(work);
   rollouts.attach(work);
@@ -42,6 +47,6 @@ export function createTimedParts(
     work.begin(false);
     work.wake(jobTask, clock.now());
   };
-  const jobs = createJobs({ ...parts, stored, wake });
+  const jobs = createJobs({ ...dependencies, stored, wake });
   return { work, deliveries, schedules, jobs };
 }

@@ -48,7 +48,7 @@ export interface TimedWork {
   stop(): void;
 }
 
-export interface TimedParts {
+export interface TimedDependencies {
   readonly storage: Pick<Storage, 'wakeAt' | 'capabilities'>;
   readonly clock: SteadyClock;
   readonly logger: Logger;
@@ -80,9 +80,9 @@ interface Served {
   failed: boolean;
 }
 
-export function createTimedWork(tasks: readonly TimedTask[], parts: TimedParts): TimedWork {
-  const { storage, logger, engine } = parts;
-  const { wall: clock } = parts.clock;
+export function createTimedWork(tasks: readonly TimedTask[], dependencies: TimedDependencies): TimedWork {
+  const { storage, logger, engine } = dependencies;
+  const { wall: clock } = dependencies.clock;
   const idle = {
     look: undefined,
     serving: undefined,
@@ -103,8 +103,8 @@ export function createTimedWork(tasks: readonly TimedTask[], parts: TimedParts):
   /** Cancels the next look at the clock. */
   let cancelReading: (() => void) | undefined;
 
-  const nowOf = ({ task }: Served) => (task.usesWall ? clock : parts.clock).now();
-  const toWall = ({ task }: Served, at: number) => (task.usesWall ? at : parts.clock.toWall(at));
+  const nowOf = ({ task }: Served) => (task.usesWall ? clock : dependencies.clock).now();
+  const toWall = ({ task }: Served, at: number) => (task.usesWall ? at : dependencies.clock.toWall(at));
 
   const advance = async (one: Served, takesOver: boolean, waits: boolean): Promise<void> => {
     try {

@@ -19,7 +19,7 @@ export interface Delivered {
   readonly signal: string;
 }
 
-export interface DeliveryParts {
+export interface DeliveryDependencies {
   readonly clock: Clock;
   readonly documents: DocumentStore;
   readonly executions: Executions;
@@ -55,7 +55,7 @@ const MAX_TRIES = 5;
  */
 export async function deliverSignal(
   request: SignalRequest,
-  { clock, documents, executions }: DeliveryParts,
+  { clock, documents, executions }: DeliveryDependencies,
 ): Promise<Delivered | ExecutionHandle> {
   const { delivery, key } = request;
   const { signal } = delivery;

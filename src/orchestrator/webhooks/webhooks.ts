@@ -99,7 +99,7 @@ interface Found {
   readonly loaded: LoadedEnsemble;
 }
 
-interface WebhooksParts {
+interface WebhooksDependencies {
   readonly catalog: Catalog;
   readonly storage: Storage;
   readonly clock: SteadyClock;
@@ -111,22 +111,22 @@ interface WebhooksParts {
 /** The webhooks, and the claims by which stored definitions get theirs. */
 export function createWebhookParts(
   options: Pick<ConnectedOptions, 'brand' | 'http'>,
-  parts: WebhooksParts,
+  dependencies: WebhooksDependencies,
 ): {
   readonly webhooks: ServedWebhooks;
   readonly claims: WebhookClaims;
 } {
-  const { catalog, storage, clock } = parts;
+  const { catalog, storage, clock } = dependencies;
   const inCode = webhooksInCode(catalog);
-  warnOfSharedSecrets(catalog, parts.logger);
+  warnOfSharedSecrets(catalog, dependencies.logger);
   const ownerInCode = (method: string, path: string) => inCode.get(path)?.get(method)?.loaded.compiled.name;
   const claims = createWebhookClaims(storage.documents, catalog.stored.ensemble, ownerInCode, clock);
-  return { claims, webhooks: createWebhooks(options, parts, inCode, claims) };
+  return { claims, webhooks: createWebhooks(options, dependencies, inCode, claims) };
 }
 
 function createWebhooks(
   { brand = DEFAULT_BRAND, http }: Pick<ConnectedOptions, 'brand' | 'http'>,
-  { catalog, storage, clock, logger, starting, executions }: WebhooksParts,
+  { catalog, storage, clock, logger, starting, executions }: WebhooksDependencies,
   inCode: ReadonlyMap<string, ReadonlyMap<string, Found>>,
   claims: WebhookClaims,
 ): ServedWebhooks {

@@ -65,7 +65,7 @@ export interface ProcessControl extends SimulatedProcess {
 
 const NEVER = new Promise<never>(() => {});
 
-export interface ProcessControlParts {
+export interface ProcessControlDependencies {
   /** The clock of the world. */
   readonly clock: Clock;
   readonly fault: Fault | undefined;
@@ -74,7 +74,7 @@ export interface ProcessControlParts {
   onKill(): void;
 }
 
-export function controlProcess({ clock, fault, onCommit, onKill }: ProcessControlParts): ProcessControl {
+export function controlProcess({ clock, fault, onCommit, onKill }: ProcessControlDependencies): ProcessControl {
   const counts = new Map<string, number>();
   const timers = new Set<() => void>();
   let alive = true;

@@ -27,7 +27,7 @@ export interface Process {
   kill(): void;
 }
 
-interface ProcessParts {
+interface ProcessDependencies {
   readonly createSubject: CreateSubject;
   readonly options: ProcessOptions;
   readonly control: ProcessControl;
@@ -37,7 +37,14 @@ interface ProcessParts {
   readonly number: number;
 }
 
-export function createProcess({ createSubject, options, control, opened, history, number }: ProcessParts): Process {
+export function createProcess({
+  createSubject,
+  options,
+  control,
+  opened,
+  history,
+  number,
+}: ProcessDependencies): Process {
   const scripts: Record<string, SuiteScript> = {};
   for (const [name, script] of Object.entries({ ...suiteScripts(control.clock), ...options.scripts })) {
     if (!script) continue;

@@ -14,7 +14,7 @@ const STEP_MS = 250;
 /** While the store is away, one request asks it this often. The others don't wait. */
 const PROBE_MS = 1_000;
 
-export interface GuardParts {
+export interface GuardDependencies {
   readonly store: LimitStore;
   /** Counts what this process lets pass: alone while the store is away. */
   readonly fallback: LimitStore;
@@ -25,7 +25,7 @@ export interface GuardParts {
 }
 
 /** @throws OVERLOADED when the store fails or says nothing for 2 s, and requests are refused then */
-export function guardLimitStore({ store, fallback, clock, logger, onStoreFailure }: GuardParts): LimitStore {
+export function guardLimitStore({ store, fallback, clock, logger, onStoreFailure }: GuardDependencies): LimitStore {
   const isOpen = onStoreFailure === 'open';
   /** The monotonic instant from which on the store is asked again. Undefined: it is not away. */
   let probeAt: number | undefined;

@@ -56,14 +56,14 @@ const SHARED_TIMES = 10;
 /** How many clients are kept in the form in which they are counted. */
 const MAX_CLIENTS = 1_000;
 
-export function createLimits(parts: {
+export function createLimits(dependencies: {
   readonly plans: Plans;
   readonly rates: LimitStore;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly standardHeaders?: boolean | undefined;
 }): Limits {
-  const { plans, rates, clock, logger, standardHeaders = false } = parts;
+  const { plans, rates, clock, logger, standardHeaders = false } = dependencies;
   const clients = new Map<string, string | undefined>();
   let warned = false;
 

@@ -18,14 +18,14 @@ const MAX_WAIT_MS = 30_000;
 const PAUSE_MS = 50;
 const nothing = () => {};
 
-export function createRequestKeys(parts: {
+export function createRequestKeys(dependencies: {
   readonly documents: DocumentStore;
   readonly clock: Clock;
   readonly logger: Logger;
   /** See `StorageCapabilities`. */
   readonly sharesPromises: boolean;
 }): RequestKeys {
-  const { documents, clock, logger, sharesPromises } = parts;
+  const { documents, clock, logger, sharesPromises } = dependencies;
   /** The requests that run in this process, by the names of their keys, where requests can wait for one promise. */
   const running = new Map<string, Promise<unknown>>();
 

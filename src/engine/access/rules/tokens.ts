@@ -111,7 +111,7 @@ const importedToken = once(() =>
   z.strictObject({ hash: z.string().check(z.regex(/^[0-9a-fA-F]{64}$/, HASH)), ...newTokenFields() }),
 );
 
-export function createTokens(parts: {
+export function createTokens(dependencies: {
   readonly store: TokenStore;
   readonly clock: Clock;
   readonly ids: IdSource;
@@ -120,7 +120,7 @@ export function createTokens(parts: {
   /** The plan of a token that is created without one. Default `free`. */
   readonly defaultPlan?: Plan;
 }): Tokens {
-  const { store, clock, ids, brand, defaultPlan = 'free' } = parts;
+  const { store, clock, ids, brand, defaultPlan = 'free' } = dependencies;
   const make = async (given: NewToken, fixedId?: string): Promise<CreatedToken> => {
     const checked = readNewToken(newToken(), given);
     const createdAt = clock.now();

@@ -29,13 +29,13 @@ export interface UsageReader {
   get(principal: Principal): Promise<Usage>;
 }
 
-export function createUsage(parts: {
+export function createUsage(dependencies: {
   readonly plans: Plans;
   readonly rates: LimitStore;
   readonly store: UsageStore;
   readonly clock: Clock;
 }): UsageReader {
-  const { plans, rates, store, clock } = parts;
+  const { plans, rates, store, clock } = dependencies;
   return {
     async get(principal) {
       if (!isPrincipal(principal))

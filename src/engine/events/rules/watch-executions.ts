@@ -42,14 +42,14 @@ interface Reader {
   resolve: (() => void) | undefined;
 }
 
-export function createExecutionWatch(parts: {
+export function createExecutionWatch(dependencies: {
   readonly records: RecordReader;
   /** Whether other processes run the same executions. */
   readonly isShared: boolean;
   readonly clock: Clock;
   readonly events: WakeSource;
 }): ExecutionWatch {
-  const { records, isShared, clock, events } = parts;
+  const { records, isShared, clock, events } = dependencies;
   const all = new Map<string, Followed>();
 
   const waiting = ({ readers }: Followed) => [...readers].filter(({ resolve }) => resolve !== undefined);

@@ -16,7 +16,7 @@ import type { Names } from '../tables/names.ts';
 import { isFenceCheck, needsTransaction, planWrites, type Write } from './plan-writes.ts';
 import type { SignalsTable } from './signals-table.ts';
 
-export interface CommitParts {
+export interface CommitDependencies {
   /** Called when an execution became free. */
   readonly onFreed: () => void;
   readonly signals: SignalsTable;
@@ -27,7 +27,7 @@ export function createCommit(
   client: SqlClient,
   names: Names,
   namespace: string,
-  { onFreed, signals, usage }: CommitParts,
+  { onFreed, signals, usage }: CommitDependencies,
 ): Storage['commit'] {
   const statements = commitStatements(names);
   const refusals = createRefusals(names, namespace);

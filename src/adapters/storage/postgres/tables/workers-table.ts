@@ -21,7 +21,7 @@ import type { Names } from './names.ts';
 import type { Sessions } from './sessions.ts';
 import type { Processes } from './this-process.ts';
 
-export interface WorkersTableParts {
+export interface WorkersTableDependencies {
   readonly client: SqlClient;
   readonly names: Names;
   readonly namespace: string;
@@ -41,8 +41,8 @@ const MAX_LOCK_WAIT_MS = 2000;
 /** How often `workers.unregister` tries. After that, the server has ended a transaction that hangs. */
 const MAX_REMOVAL_TRIES = 3;
 
-export function workersTable(parts: WorkersTableParts): WorkerStore {
-  const { client, names, namespace, sessions, processes, sessionGraceMs, onFreed } = parts;
+export function workersTable(dependencies: WorkersTableDependencies): WorkerStore {
+  const { client, names, namespace, sessions, processes, sessionGraceMs, onFreed } = dependencies;
   const { insert, updateLease, selectSuspects, markUnlocked, markLocked } = leaseStatements(names);
   const { remove, removeEnded, removeUnlocked, free, freeOfDead, selectHeld } = removalStatements(names);
   const freedBy = ({ rows: [row = {}] }: SqlResult) => readNumber(row, 'freed', 'freed executions');

@@ -12,7 +12,7 @@ import { createRefusals } from './explain-refusal.ts';
 import type { PutSignal } from './signals-table.ts';
 import { isOneResult, maxGroupOf, stepStatements } from './step-statements.ts';
 
-export interface CommitParts {
+export interface CommitDependencies {
   readonly transaction: RunTransaction;
   readonly putSignal: PutSignal;
   readonly charges: ChargesTable;
@@ -22,7 +22,7 @@ export interface CommitParts {
 export function createCommit(
   connection: SqlConnection,
   namespace: string,
-  { transaction, putSignal, charges, deliveries }: CommitParts,
+  { transaction, putSignal, charges, deliveries }: CommitDependencies,
 ): Storage['commit'] {
   const writes = commitStatements(connection, namespace);
   const steps = stepStatements(connection, namespace);

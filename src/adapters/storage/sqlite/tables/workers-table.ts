@@ -11,9 +11,9 @@ import type { WorkerLock } from './worker-lock.ts';
 export function workersTable(
   connection: SqlConnection,
   namespace: string,
-  parts: { readonly transaction: RunTransaction; readonly lock: WorkerLock; readonly unreadable: Unreadable },
+  dependencies: { readonly transaction: RunTransaction; readonly lock: WorkerLock; readonly unreadable: Unreadable },
 ): WorkerStore {
-  const { transaction, lock, unreadable } = parts;
+  const { transaction, lock, unreadable } = dependencies;
   const here = `namespace = ${toLiteral(namespace)}`;
   const known = new Set<string>();
 
