@@ -217,6 +217,7 @@ export type {
   AgentCall,
   AnyOperation,
   ConfigIssue,
+  NeededValue,
   ExecutionInfo,
   MaybePromise,
   Operation,

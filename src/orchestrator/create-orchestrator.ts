@@ -201,7 +201,10 @@ export function createOrchestrator(given: OrchestratorOptions = {}): Orchestrato
   const brand = options.brand ?? DEFAULT_BRAND;
   const ids = createIdSource();
   const { plans, requestKeys, ...access } = createAccess(options.limits, { ...base, patient, ids, brand });
-  const restore = createRestore({ ...catalog, host, onlyQueues: () => executionService.engine.onlyQueues === true });
+  const restore = createRestore({
+    ...{ ...catalog, host, logger },
+    onlyQueues: () => executionService.engine.onlyQueues === true,
+  });
   const executionService: ExecutionService = createExecutionService({
     ...{ clock, storage: patient, engineStorage, logger, events, ids, tracing },
     ...{ mask: masking.text, json: masking.json, keepsStacks: options.errors?.stack === true, env: host.env },

@@ -9,7 +9,9 @@ const NOUNS: readonly string[] = [
 /** The pure core that everything may use: JSON, errors, the records of nouns, their ports. */
 const CORE = ['base', 'records', 'ports'] as const;
 const LANGUAGE = [...CORE, 'signing', 'json-schema', 'expression', 'compiled'] as const;
-const DEFINITION = ['definition/source', 'definition/forms', 'definition/read', 'definition/compile'] as const;
+const DEFINITION = [
+  ...['definition/source', 'definition/forms', 'definition/read', 'definition/types', 'definition/compile'],
+] as const;
 const ENGINE = [...LANGUAGE, ...DEFINITION, 'interpreter', 'running', 'events/rules', 'access/rules'] as const;
 export interface Rule {
   /** Layers that may be imported, besides the layer itself. A name that ends in `/` means every layer under it. */
@@ -33,7 +35,10 @@ export const RULES: Readonly<Record<string, Rule>> = {
   'definition/source': { may: CORE },
   'definition/forms': { may: [...CORE, 'json-schema', 'definition/source'] },
   'definition/read': { may: [...CORE, 'definition/source', 'definition/forms'] },
-  'definition/compile': { may: [...LANGUAGE, 'definition/source', 'definition/forms', 'definition/read'] },
+  'definition/types': { may: [...LANGUAGE, 'definition/source', 'definition/forms'] },
+  'definition/compile': {
+    may: [...LANGUAGE, 'definition/source', 'definition/forms', 'definition/read', 'definition/types'],
+  },
   'events/rules': { may: CORE },
   interpreter: { may: LANGUAGE },
   'access/rules': { may: CORE },

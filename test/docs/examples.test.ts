@@ -6,7 +6,7 @@
  * | `ts` | type-checked, then run against the source; `console.log(...) // text` must print that text (`...` is anything) |
  * | `ts no-run` | type-checked |
  * | `yaml` with a `flow:` | must be a valid ensemble |
- * | `yaml broken` | must be refused |
+ * | `yaml broken` | must be refused, with what a `text` block after it says |
  * | with a file name after the language (`yaml order.yaml`) | also written to a folder of its page; the programs of the page read it by that name, and import it (`ts store.ts`) |
  * | any other | none |
  */
@@ -16,7 +16,10 @@ import { dirname, join } from 'node:path';
 import { formatWithOptions, inspect } from 'node:util';
 import ts from 'typescript';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { formatIssue } from '../../src/engine/definition/source/definition-issue.ts';
 import { isOrchestratorError, parseEnsemble } from '../../src/index.ts';
+import { compileHost } from '../../src/orchestrator/create-orchestrator.ts';
+import { checkEnsemble } from '../../src/orchestrator/definitions/load-definitions.ts';
 import { type CodeBlock, exampleBlocks, fencedBlocks, ROOT, readBlocks } from './code-blocks.ts';
 import { PRINTER, printsAs, type Program, toProgram } from './runnable.ts';
 
@@ -41,6 +44,12 @@ const pageFiles = blocks.flatMap((block) =>
       text: block.code,
     })),
 );
+
+/** What the page says about a broken ensemble: the `text` that comes next on it. */
+function printed(block: CodeBlock): string {
+  const next = blocks[blocks.indexOf(block) + 1];
+  return next?.language === 'text' && pageOf(next) === pageOf(block) ? next.code.trim() : '';
+}
 
 /** Replaces the names of the page's files by their paths. */
 function withPageFiles(text: string, block: CodeBlock): string {
@@ -124,17 +133,25 @@ describe('examples of the documentation', () => {
     });
   }
 
-  for (const { at, code, marks } of ensembles) {
+  for (const block of ensembles) {
+    const { at, code, marks } = block;
     it(`${at} is ${marks.includes('broken') ? 'refused' : 'a valid ensemble'}`, () => {
       let problem: string | undefined;
       try {
         parseEnsemble(code);
+        // An app brings the scripts and the bindings.
+        const scripts = Object.fromEntries(
+          [...code.matchAll(/script: ([\w-]+)/g)].map(([, name]) => [name, () => null]),
+        );
+        const host = { ...compileHost({ ensembles: [], scripts } as never), lenient: true };
+        const { issues } = checkEnsemble(code, host);
+        if (issues.length > 0) problem = issues.map(formatIssue).join('\n\n');
       } catch (error) {
         if (!isOrchestratorError(error, 'INVALID_DEFINITION')) throw error;
         problem = error.message;
       }
-      if (marks.includes('broken')) expect(problem).toBeTypeOf('string');
-      else expect(problem).toBeUndefined();
+      if (!marks.includes('broken')) expect(problem).toBeUndefined();
+      else expect(problem).toContain(printed(block));
     });
   }
 });

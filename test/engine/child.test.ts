@@ -128,8 +128,8 @@ describe('ensemble', () => {
 
   it('its input is checked by its own `inputs`; an invalid input fails the step, and nothing is started', async () => {
     const strict = { name: 'strict', inputs: { n: { type: 'number', required: true } }, flow: [ok('never')] };
-    const made = scene([{ ensemble: 'strict', input: { n: 'seven' } }], { ensembles: [strict] });
-    const run = await made.run();
+    const made = scene([{ ensemble: 'strict', input: { n: '${input.word}' } }], { ensembles: [strict] });
+    const run = await made.run({ word: 'seven' });
     expect(run).toMatchObject({ status: 'failed', error: { code: 'EXECUTION_FAILED', agent: 'strict' } });
     expect(run.error?.message).toContain('n');
     expect(await childrenOf(made, run.id)).toEqual([]);

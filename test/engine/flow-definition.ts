@@ -59,8 +59,8 @@ function toStep(step: Step): Fields {
     case 'switch': {
       const cases = { ...(step.yes && { true: list(step.yes) }), ...(step.no && { false: list(step.no) }) };
       return {
-        switch: toExpression(step.on),
-        // Without cases, one case that is never chosen.
+        // As text, because a case that a condition on a step can never have is refused. Without cases, one that is never chosen.
+        switch: `\${(${bare(step.on)}) + ''}`,
         cases: Object.keys(cases).length > 0 ? cases : { never: [] },
         ...(step.other && { default: list(step.other) }),
       };

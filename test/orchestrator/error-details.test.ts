@@ -167,7 +167,9 @@ describe('`details` of an error', () => {
     expect(
       await of({ state: { initial: { n: 0 } }, flow: [ok('a', { setState: { n: '${input.x * 2}' } })] }),
     ).toMatchObject(place);
-    expect(await of({ flow: [{ foreach: '${input.x * 2}', steps: [ok('a')] }] })).toMatchObject(place);
+    expect(await of({ flow: [{ foreach: '${[input.x * 2]}', steps: [ok('a')] }] })).toMatchObject({
+      details: { expression: '[input.x * 2]', index: 9 },
+    });
   });
 
   it('of a child say which execution failed, and why', async () => {
@@ -183,7 +185,7 @@ describe('`details` of an error', () => {
 
   it('of a child that was refused are those of the refusal', async () => {
     const child = { name: 'child', inputs: { n: { type: 'number', required: true } }, flow: [] };
-    const { run } = scene([{ ensemble: 'child', name: 'c', input: {} }], { ensembles: [child] });
+    const { run } = scene([{ ensemble: 'child', name: 'c', input: '${input}' }], { ensembles: [child] });
     expect((await run()).error?.details).toEqual({ issues: [{ path: 'n', message: expect.any(String) }] });
   });
 

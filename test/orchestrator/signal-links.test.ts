@@ -297,7 +297,7 @@ describe('signalUrl()', () => {
 
   it.each([
     ["signalUrl('not ' + 'a name')", "a signal's name"],
-    ['signalUrl(5)', 'must be text, found a number'],
+    ["signalUrl(parseJson('5'))", 'must be text, found a number'],
     ["signalUrl('go', input.long)", 'at most 2000 are allowed; put less into the payload'],
   ])('%s fails the step', async (source, says) => {
     const { orchestrator } = open([mail(`\${${source}}`), { wait: 'go' }]);

@@ -168,7 +168,7 @@ describe('executions.steps', () => {
             { ensemble: 'kid', name: 'apart', detached: true },
           ],
         },
-        { ensemble: 'picky', name: 'refused', input: {}, continueOnError: true },
+        { ensemble: 'picky', name: 'refused', input: '${input}', continueOnError: true },
       ],
       { child: [{ wait: 'go' }] },
     );

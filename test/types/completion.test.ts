@@ -1,8 +1,8 @@
 /** What an editor offers in a definition, by TypeScript's language service. */
 
+import { join } from 'node:path';
 import ts from 'typescript';
 import { beforeAll, expect, it } from 'vitest';
-import { join } from 'node:path';
 import { ROOT } from '../architecture/source-graph.ts';
 
 const FILE = join(ROOT, 'test/types/offered.ts');

@@ -3,6 +3,7 @@
 import { describe, expect, expectTypeOf, it } from 'vitest';
 import * as z from 'zod';
 import * as mini from 'zod/mini';
+import { createTestOrchestrator } from '../../src/entries/testing.ts';
 import {
   createOrchestrator,
   defineAgent,
@@ -18,7 +19,6 @@ import {
   type OutputsOf,
   type Script,
 } from '../../src/index.ts';
-import { createTestOrchestrator } from '../../src/entries/testing.ts';
 
 const order = defineEnsemble({
   name: 'order',

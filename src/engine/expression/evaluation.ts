@@ -22,6 +22,6 @@ export interface Evaluation {
 
 /**
  * Evaluates a compiled expression.
- * @throws OrchestratorError with the code `EXPRESSION_ERROR`, never another
+ * @throws OrchestratorError with the code `EXPRESSION_ERROR`, or `INVALID_INPUT` by `required()`, never another
  */
 export type Evaluate<E extends Evaluation = Evaluation> = (evaluation: E) => Json;

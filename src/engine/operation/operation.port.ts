@@ -104,6 +104,17 @@ export interface ConfigIssue {
   readonly notConfigured?: boolean;
 }
 
+/** A value of a config that must not be null. */
+export interface NeededValue {
+  readonly path: readonly (string | number)[];
+  /** What null would do, for messages. */
+  readonly what: string;
+  /** Which expressions of the text. Default: all. */
+  readonly part?: 'path-of-url' | 'before-where' | 'after-where';
+  /** Only null that nobody asked for is refused, such as the output of a step that may be skipped: an optional input may be null. */
+  readonly accidentOnly?: boolean;
+}
+
 export interface Operation<Config = JsonObject> {
   readonly name: string;
   /** Checks values without expressions at load, and the evaluated config before each attempt. */
@@ -134,6 +145,14 @@ export interface Operation<Config = JsonObject> {
   readsOnlyInput?(config: JsonObject): boolean;
   /** Set if `context.input` is not read. Then an `input` of its agents is warned about at load. */
   readonly ignoresInput?: boolean;
+  /**
+   * The JSON Schema of what the operation returns, or a function of the config as written, in which expressions are still text.
+   * Undefined: any value. A definition that reads another field is refused when it is loaded; the value itself is not checked.
+   * `additionalProperties: false` says that the object has no other fields. `x-countOf` of a number names the list of the same object that it counts.
+   */
+  readonly output?: JsonObject | ((config: JsonObject) => JsonObject | undefined) | undefined;
+  /** The values of the config where null would do harm, which are refused at load if they may be null. */
+  needsValues?(config: JsonObject): readonly NeededValue[];
   /** What a process needs to run this agent, such as `script:score`. */
   needs?(config: JsonObject): readonly string[];
   /** The agents that `context.callAgent` may run, found at load in the config as written. */

@@ -6,6 +6,7 @@ import type { Operation, OperationContext } from '../../engine/operation/operati
 import { type ApiOutput, describeRequest, readBody, statusFailure } from './answer.ts';
 import { checkApiConfig } from './check-config.ts';
 import { type ApiConfig, apiConfig, isExpected } from './config.ts';
+import { API_NEEDS, apiOutput } from './output.ts';
 import { type PagedOutput, readPages } from './paginate.ts';
 import { type ApiRequest, toApiRequest } from './request.ts';
 
@@ -31,6 +32,8 @@ export function apiOperation(options: ApiOperationOptions): Operation<ApiConfig>
       return apiConfig();
     },
     check: checkApiConfig,
+    output: apiOutput,
+    needsValues: () => API_NEEDS,
     async run(context): Promise<ApiOutput | PagedOutput> {
       const { config, idempotencyKey, signal } = context;
       const call = async (request: ApiRequest): Promise<ApiOutput> => {

@@ -1,9 +1,11 @@
 /** The `email` operation: sends a mail, or a batch of mails. */
 
 import { OrchestratorError } from '../../engine/base/errors.ts';
+import type { JsonObject } from '../../engine/base/json/json.ts';
 import type { Clock } from '../../engine/host/clock.port.ts';
 import type { HttpClient } from '../../engine/host/http.port.ts';
 import type { MailSender } from '../../engine/operation/mail.port.ts';
+import { SENT } from '../../engine/operation/sent-message.ts';
 import type { Operation } from '../../engine/operation/operation.port.ts';
 import { type BatchOutput, sendBatch } from './batch.ts';
 import { checkEmailConfig, senderName, TEMPLATE_HEADER } from './check-config.ts';
@@ -41,6 +43,8 @@ export function emailOperation(dependencies: {
     texts: { subject: 'template', body: 'template', html: 'html', [`headers.${TEMPLATE_HEADER}`]: 'template' },
     readsOnlyInput: (config) => config.batch === undefined || config.batch === null,
     check: (config) => checkEmailConfig(config, senders),
+    output: emailOutput,
+    needsValues: () => [{ path: ['to'], what: 'a mail needs a receiver' }],
     needs(config) {
       const name = senderName(config, senders);
       return name === undefined ? [] : [`mail:${name}`];
@@ -59,4 +63,33 @@ export function emailOperation(dependencies: {
       return { messageId, success: true, provider };
     },
   };
+}
+
+const error = {
+  type: 'object',
+  properties: {
+    email: { type: ['string', 'null'] },
+    index: { type: 'integer' },
+    code: { type: 'string' },
+    message: { type: 'string' },
+  },
+  required: ['email', 'index', 'code', 'message'],
+};
+
+const BATCH = {
+  type: 'object',
+  properties: {
+    sent: { type: 'integer', 'x-countOf': 'messageIds' },
+    failed: { type: 'integer', 'x-countOf': 'errors' },
+    messageIds: { type: 'array', items: { type: 'string' } },
+    errors: { type: 'array', items: error },
+    provider: { type: 'string' },
+  },
+  required: ['sent', 'failed', 'messageIds', 'errors', 'provider'],
+  additionalProperties: false,
+} as unknown as JsonObject;
+
+function emailOutput({ batch }: JsonObject): JsonObject | undefined {
+  if (typeof batch === 'string') return undefined;
+  return batch ? BATCH : SENT;
 }

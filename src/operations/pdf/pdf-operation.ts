@@ -2,11 +2,11 @@
 
 import * as z from 'zod/mini';
 import { toBase64 } from '../../engine/base/bytes/base64.ts';
-import { toMs, type WrittenDuration } from '../../engine/base/time/duration.ts';
-import { durationSchema } from '../../engine/base/time/duration-schema.ts';
 import { isOrchestratorError, OrchestratorError } from '../../engine/base/errors.ts';
 import type { JsonObject } from '../../engine/base/json/json.ts';
 import { once } from '../../engine/base/once.ts';
+import { toMs, type WrittenDuration } from '../../engine/base/time/duration.ts';
+import { durationSchema } from '../../engine/base/time/duration-schema.ts';
 import { underDeadline } from '../../engine/base/time/under-deadline.ts';
 import type { Clock } from '../../engine/host/clock.port.ts';
 import type { HttpClient } from '../../engine/host/http.port.ts';
@@ -85,6 +85,7 @@ export function pdfOperation({ renderer, http, clock }: PdfOperationDependencies
     name: 'pdf',
     texts: { html: 'html' },
     readsOnlyInput: () => true,
+    output: PDF_OUTPUT,
     // What is written in a PDF is read by everyone who receives it.
     shows: ['html'],
     get config() {
@@ -181,3 +182,17 @@ const hasExpression = (values: readonly unknown[]) => JSON.stringify(values).inc
 function invalidPdfInput(message: string): OrchestratorError {
   return new OrchestratorError('INVALID_INPUT', message);
 }
+
+const PDF_OUTPUT: JsonObject = {
+  type: 'object',
+  properties: {
+    content: { type: 'string' },
+    contentType: { const: 'application/pdf' },
+    encoding: { const: 'base64' },
+    pages: { type: 'integer' },
+    size: { type: 'integer' },
+    warnings: { type: 'array', items: { type: 'string' } },
+  },
+  required: ['content', 'contentType', 'encoding', 'pages', 'size'],
+  additionalProperties: false,
+};

@@ -6,6 +6,7 @@ import type { Clock } from '../../engine/host/clock.port.ts';
 import type { HttpClient } from '../../engine/host/http.port.ts';
 import type { Operation } from '../../engine/operation/operation.port.ts';
 import type { SmsSender } from '../../engine/operation/sms.port.ts';
+import { SENT } from '../../engine/operation/sent-message.ts';
 import { checkSmsConfig, type SmsConfig, senderName, smsConfig } from './config.ts';
 
 /** The output of an `sms` agent. */
@@ -34,6 +35,8 @@ export function smsOperation(dependencies: {
     texts: { body: 'template' },
     readsOnlyInput: () => true,
     check: (config) => checkSmsConfig(config, senders),
+    output: SENT,
+    needsValues: () => [{ path: ['to'], what: 'a message needs a receiver' }],
     needs(config) {
       const name = senderName(config, senders);
       return name === undefined ? [] : [`sms:${name}`];

@@ -3,6 +3,7 @@
 import { isOrchestratorError, OrchestratorError } from '../../engine/base/errors.ts';
 import type { Json, JsonObject } from '../../engine/base/json/json.ts';
 import type { Operation, OperationContext } from '../../engine/operation/operation.port.ts';
+import { storageNeeds, storageOutput } from './output.ts';
 import { runExport } from './run-export.ts';
 import { runSql } from './run-sql.ts';
 import { runKv, runObjects } from './run-stores.ts';
@@ -36,6 +37,8 @@ export function storageOperation(parts: {
     texts: { query: 'sql' },
     ignoresInput: true,
     check: (given) => checkConfig(given, bindings),
+    output: storageOutput,
+    needsValues: storageNeeds,
     needs: (given) => {
       const target = targetName(given);
       return [bindingName(given), ...(target === undefined ? [] : [target])].map((name) => `binding:${name}`);

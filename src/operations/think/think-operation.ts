@@ -1,12 +1,12 @@
 /** The `think` operation: asks a language model, which may call tools. */
 
 import { OrchestratorError } from '../../engine/base/errors.ts';
-import type { Json } from '../../engine/base/json/json.ts';
+import type { Json, JsonObject } from '../../engine/base/json/json.ts';
 import type { TokenUsage } from '../../engine/execution/execution.ts';
-import { addUsage } from '../../engine/operation/token-usage.ts';
 import type { Clock } from '../../engine/host/clock.port.ts';
 import type { ModelFinishReason, ModelProvider } from '../../engine/operation/model.port.ts';
 import type { Operation, OperationContext } from '../../engine/operation/operation.port.ts';
+import { addUsage } from '../../engine/operation/token-usage.ts';
 import type { ToolServers } from '../../engine/operation/tool-server.port.ts';
 import { attemptOf } from './call-model.ts';
 import { checkBySchema } from './check-schema.ts';
@@ -43,6 +43,7 @@ export function thinkOperation(dependencies: {
     },
     check: (config, fromComponents) => checkThinkConfig(config, providers, servers.names, fromComponents),
     calls: agentCalls,
+    output: thinkOutput,
     texts: { prompt: 'template', system: 'template' },
     readsOnlyInput: () => true,
     needs(config) {
@@ -97,4 +98,36 @@ async function think(talk: Talk, walk: Walk): Promise<ThinkOutput> {
       ...{ model, provider: talk.providerName, finishReason },
     };
   }
+}
+
+const usage = {
+  type: 'object',
+  properties: { inputTokens: { type: 'integer' }, outputTokens: { type: 'integer' }, cost: { type: 'number' } },
+  required: ['inputTokens', 'outputTokens'],
+  additionalProperties: false,
+};
+
+const TEXT_ONLY = outputOf({});
+
+function thinkOutput(config: JsonObject): JsonObject {
+  return config.schema === undefined || config.schema === null ? TEXT_ONLY : outputOf(config);
+}
+
+function outputOf({ schema }: JsonObject): JsonObject {
+  const isSchema = typeof schema === 'object' && schema !== null && !Array.isArray(schema);
+  // A schema in text, or one from an expression, is not known.
+  const object = isSchema ? schema : {};
+  return {
+    type: 'object',
+    properties: {
+      text: { type: 'string' },
+      ...(schema !== undefined && schema !== null && { object }),
+      usage,
+      model: { type: 'string' },
+      provider: { type: 'string' },
+      finishReason: { enum: ['stop', 'length', 'content-filter', 'tool-calls', 'other'] },
+    },
+    required: ['text', 'usage', 'model', 'provider', 'finishReason', ...(schema ? ['object'] : [])],
+    additionalProperties: false,
+  } as JsonObject;
 }

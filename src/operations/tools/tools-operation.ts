@@ -1,15 +1,15 @@
 /** The `tools` operation: one call of a tool on a tool server. */
 
 import * as z from 'zod/mini';
-import { toMs, type WrittenDuration } from '../../engine/base/time/duration.ts';
-import { durationSchema } from '../../engine/base/time/duration-schema.ts';
 import { OrchestratorError } from '../../engine/base/errors.ts';
 import type { Json, JsonObject } from '../../engine/base/json/json.ts';
 import { once } from '../../engine/base/once.ts';
 import { suggestName } from '../../engine/base/suggest-name.ts';
-import { toolNameProblem } from '../../engine/operation/tool-name.ts';
+import { toMs, type WrittenDuration } from '../../engine/base/time/duration.ts';
+import { durationSchema } from '../../engine/base/time/duration-schema.ts';
 import type { Clock } from '../../engine/host/clock.port.ts';
 import type { ConfigIssue, Operation } from '../../engine/operation/operation.port.ts';
+import { toolNameProblem } from '../../engine/operation/tool-name.ts';
 import type { ToolServers, ToolTransport } from '../../engine/operation/tool-server.port.ts';
 
 export interface ToolsOperationDependencies {
@@ -74,6 +74,7 @@ export function toolsOperation(dependencies: ToolsOperationDependencies): Operat
       return toolsConfig() as unknown as Operation<ToolsConfig>['config'];
     },
     check: (config) => checkConfig(config, dependencies),
+    output: toolsOutput,
     needs: ({ mcp }) => (typeof mcp === 'string' ? [`mcp:${mcp}`] : []),
     async run({ config, input, idempotencyKey, signal }): Promise<ToolsOutput> {
       const { mcp: server, tool, timeout, cacheDiscovery, cacheTTL, transport } = config;
@@ -125,4 +126,19 @@ function serverIssues(name: string, names: readonly string[]): readonly ConfigIs
   const message = `there is no tool server \`${name}\` (in the option \`mcpServers\`: ${names.slice(0, 10).join(', ')})`;
   const suggestion = suggestName(name, names);
   return [{ path: ['mcp'], message, ...(suggestion !== undefined && { suggestion }) }];
+}
+
+function toolsOutput({ mcp, tool }: JsonObject): JsonObject {
+  return {
+    type: 'object',
+    properties: {
+      tool: typeof tool === 'string' ? { const: tool } : { type: 'string' },
+      server: typeof mcp === 'string' ? { const: mcp } : { type: 'string' },
+      content: {},
+      duration: { type: 'number' },
+      isError: { type: 'boolean' },
+    },
+    required: ['tool', 'server', 'content', 'duration', 'isError'],
+    additionalProperties: false,
+  };
 }

@@ -5,14 +5,14 @@ import { type DefinitionIssue, isOrchestratorError, OrchestratorError } from '..
 import { copyJson, type Json, JsonError } from '../../engine/base/json/json.ts';
 import { isPromise, type MaybePromise } from '../../engine/base/maybe-promise.ts';
 import type { CompiledEnsemble } from '../../engine/compiled/compiled-ensemble.ts';
-import { checkTogether, unknownCalls } from '../../engine/definition/compile/config/check-together.ts';
 import {
   type CompileResult,
   compileEnsemble,
   compileSingleAgent,
 } from '../../engine/definition/compile/compile-ensemble.ts';
-import type { CompileHost } from '../../engine/definition/compile/triggers/compile-host.ts';
+import { checkTogether, unknownCalls } from '../../engine/definition/compile/config/check-together.ts';
 import type { EnsembleCall } from '../../engine/definition/compile/resolve-agent.ts';
+import type { CompileHost } from '../../engine/definition/compile/triggers/compile-host.ts';
 import type { Report } from '../../engine/definition/forms/check-shape.ts';
 import {
   invalidDefinition,
@@ -22,11 +22,13 @@ import {
   readAgent,
 } from '../../engine/definition/read/parse-ensemble.ts';
 import { type Problem, toIssues } from '../../engine/definition/source/problem.ts';
-import type { OutputCheck } from '../../engine/interpreter/run-ensemble.ts';
 import type { AgentDefinition } from '../../engine/ensemble/ensemble.ts';
 import type { ExpectedDocument } from '../../engine/execution/stored-execution.ts';
-import { WEBHOOK_ROOT } from '../../engine/webhook/webhook.ts';
 import type { Logger } from '../../engine/host/logger.port.ts';
+import type { OutputCheck } from '../../engine/interpreter/run-ensemble.ts';
+import { SchemaTypes } from '../../engine/definition/types/from-json-schema.ts';
+import type { EnsembleTypes } from '../../engine/definition/types/walk/walker.ts';
+import { WEBHOOK_ROOT } from '../../engine/webhook/webhook.ts';
 import { type DefinitionSchemas, type InputCheck, inputCheck, outputCheck, takeSchemas } from './standard-schemas.ts';
 
 export interface LoadedEnsemble {
@@ -82,14 +84,16 @@ function scheduleInputProblems({ definition }: ParsedEnsemble, { inputSchema }: 
 }
 
 /**
- * Parses and compiles one definition.
+ * Parses and compiles a definition that was stored earlier. A problem of its types refuses nothing, because the version that stored it may
+ * not have found it: it is a warning.
  *
  * @throws INVALID_DEFINITION with all problems; NOT_CONFIGURED if the definition is valid and the host lacks something
  */
-export function loadEnsemble(source: EnsembleSource, host: CompileHost): LoadedEnsemble {
+export function loadStoredEnsemble(source: EnsembleSource, host: CompileHost): LoadedEnsemble {
   const checked = checkSource(source, host);
   refuseBrokenDefinitions([findingsOf(checked, [], '')]);
-  return toLoaded(checked);
+  const loaded = toLoaded(checked);
+  return { ...loaded, warnings: toIssues(checkTypesOf([checked]).get(checked) ?? [], checked.parsed?.map) };
 }
 
 /**
@@ -108,7 +112,13 @@ export async function loadNewEnsemble(
   const calls = checked.result?.calls ?? [];
   const known = new Set([nameOf(checked)]);
   for (const { ensemble } of calls) if (!known.has(ensemble) && (await exists(ensemble))) known.add(ensemble);
-  refuseBrokenDefinitions([findingsOf(checked, [...unknownCalls(calls, known), ...onlyInCode(checked)], '')]);
+  refuseBrokenDefinitions([
+    findingsOf(
+      checked,
+      [...unknownCalls(calls, known), ...onlyInCode(checked), ...(checkTypesOf([checked]).get(checked) ?? [])],
+      '',
+    ),
+  ]);
   return toLoaded(checked);
 }
 
@@ -147,16 +157,42 @@ export function loadEnsembles(
   const together = checkTogether(
     named.map(({ parsed, result }) => ({ ...(parsed as ParsedEnsemble), ...(result as CompileResult) })),
   );
+  const typeProblems = checkTypesOf(all);
   // An ensemble whose name could not be read may be the ensemble that a step starts.
   const names = named.length === all.length ? new Set(named.map(nameOf)) : undefined;
   refuseBrokenDefinitions(
     all.map((checked, i) => {
       const unknown = names && checked.result ? unknownCalls(checked.result.calls, names) : [];
       const shared = together[named.indexOf(checked)] ?? [];
-      return findingsOf(checked, [...shared, ...unknown], nameOf(checked) || `ensembles[${i}]`);
+      return findingsOf(
+        checked,
+        [...shared, ...unknown, ...(typeProblems.get(checked) ?? [])],
+        nameOf(checked) || `ensembles[${i}]`,
+      );
     }),
   );
   return new Map(all.map((checked) => [nameOf(checked), toLoaded(checked)]));
+}
+
+/** Checks the types of all ensembles, each after those that it starts. A circle of ensembles is not followed. */
+function checkTypesOf(all: readonly CheckedSource[]): ReadonlyMap<CheckedSource, readonly Problem[]> {
+  const byName = new Map(all.map((checked) => [nameOf(checked), checked]));
+  const problems = new Map<CheckedSource, readonly Problem[]>();
+  const types = new Map<CheckedSource, EnsembleTypes | undefined>();
+  const schemas = new SchemaTypes();
+  const typesOf = (checked: CheckedSource): EnsembleTypes | undefined => {
+    if (types.has(checked)) return types.get(checked);
+    types.set(checked, undefined);
+    const found = checked.result?.types?.((name) => {
+      const child = byName.get(name);
+      return child && typesOf(child);
+    }, schemas);
+    if (found) problems.set(checked, found.problems);
+    types.set(checked, found?.types);
+    return found?.types;
+  };
+  for (const checked of all) typesOf(checked);
+  return problems;
 }
 
 function nameOf({ parsed }: CheckedSource): string {
@@ -218,7 +254,11 @@ export function checkEnsemble(
   }
   const unknown = ensembles ? unknownCalls(result.calls, ensembles) : [];
   return {
-    issues: toIssues([...result.problems, ...unknown], parsed?.map, file),
+    issues: toIssues(
+      [...result.problems, ...unknown, ...(result.types?.(() => undefined, new SchemaTypes()).problems ?? [])],
+      parsed?.map,
+      file,
+    ),
     warnings: toIssues(result.warnings, parsed?.map, file),
   };
 }

@@ -5,11 +5,12 @@ import { isOrchestratorError, messageOf, OrchestratorError } from '../../engine/
 import { hashJson } from '../../engine/base/bytes/hash.ts';
 import type { CompileHost } from '../../engine/definition/compile/triggers/compile-host.ts';
 import type { AgentDefinition } from '../../engine/ensemble/ensemble.ts';
+import type { Logger } from '../../engine/host/logger.port.ts';
 import { agentAlone } from '../../engine/ensemble/name.ts';
 import type { MaybePromise } from '../../engine/operation/operation.port.ts';
 import type { StoredDefinition } from '../../engine/storage/storage.port.ts';
 import type { Catalog } from './catalog.ts';
-import { type LoadedEnsemble, loadEnsemble, loadSharedAgent } from './load-definitions.ts';
+import { type LoadedEnsemble, loadSharedAgent, loadStoredEnsemble, logWarnings } from './load-definitions.ts';
 
 /**
  * Loads the definition with which an execution began. If the ensemble of this process has the same version, that ensemble is used.
@@ -21,10 +22,11 @@ export function createRestore(known: {
   readonly code: Catalog['code'];
   readonly host: CompileHost;
   readonly hasEnsemble: Catalog['hasEnsemble'];
+  readonly logger: Logger;
   /** Whether other processes run what this one restores. They know the ensembles that a definition starts. */
   onlyQueues(): boolean;
 }): (definition: StoredDefinition, ensemble: string) => MaybePromise<LoadedEnsemble | string> {
-  const { code, host, hasEnsemble, onlyQueues } = known;
+  const { code, host, hasEnsemble, logger, onlyQueues } = known;
   const restored = new Map<string, MaybePromise<LoadedEnsemble | string>>();
 
   const load = async (
@@ -36,7 +38,8 @@ export function createRestore(known: {
       if (agent === undefined) {
         // An `outputSchema` is code and is not stored: the current one also checks earlier executions.
         const checkOutput = code.ensemble.get(ensemble)?.checkOutput;
-        const loaded = loadEnsemble(definition as unknown as EnsembleSource, host);
+        const loaded = loadStoredEnsemble(definition as unknown as EnsembleSource, host);
+        logWarnings([loaded], logger);
         if (!onlyQueues()) {
           for (const call of loaded.calls) {
             if (!(await hasEnsemble(call.ensemble))) return `there is no ensemble \`${call.ensemble}\``;

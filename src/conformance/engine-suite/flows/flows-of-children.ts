@@ -109,7 +109,8 @@ export const CHILD_FLOWS: readonly Flow[] = [
         { try: [{ ensemble: 'broken' }], catch: [echo('caught', '${error.code}')] },
         { ensemble: 'nap', timeout: '3s' },
         echo('late', '${nap.error.code}', { condition: '${nap.failed}' }),
-        { ensemble: 'strict', input: { n: 'x' }, continueOnError: true },
+        // A literal of the wrong type would be refused when it is loaded.
+        { ensemble: 'strict', input: { n: '${parseJson(json("x"))}' }, continueOnError: true },
         { ensemble: 'broken', name: 'last' },
         echo('unseen', 1),
       ],

@@ -1,30 +1,34 @@
 /** Compiles a definition to a `CompiledEnsemble`: expressions to closures, names to slots, agents to operations. */
 
-import { toMs } from '../../base/time/duration.ts';
 import { hashJson } from '../../base/bytes/hash.ts';
-import type { JsonObject, Json } from '../../base/json/json.ts';
+import type { Json, JsonObject } from '../../base/json/json.ts';
+import { toMs } from '../../base/time/duration.ts';
 import type { CompiledEnsemble, EvaluateOutputs } from '../../compiled/compiled-ensemble.ts';
-import { expressionInKey } from '../../expression/compile/compile-value.ts';
 import type { AgentBehaviour, AgentDefinition, EnsembleDefinition, StepDefinition } from '../../ensemble/ensemble.ts';
 import { innerLists } from '../../ensemble/inner-lists.ts';
 import { ensembleOfAgent } from '../../ensemble/name.ts';
+import { expressionInKey } from '../../expression/compile/compile-value.ts';
+import { ParsedExpressions } from '../../expression/syntax/parsed-expressions.ts';
+import { checkTypes } from '../types/check-types.ts';
+import type { SchemaTypes } from '../types/from-json-schema.ts';
+import type { EnsembleTypes, TypeCheck } from '../types/walk/walker.ts';
 import { checkNotReserved, type Report } from '../forms/check-shape.ts';
 import { createDroppedParts } from '../forms/dropped-parts.ts';
 import type { ParsedEnsemble } from '../read/parse-ensemble.ts';
 import type { Path, Problem } from '../source/problem.ts';
-import { compileInputCheck, declaredInputs } from './config/check-input.ts';
-import { createFieldCompiler, type CompiledField, type FieldCompiler } from './config/compile-fields.ts';
 import { checkUnusedAgent, compileFlow } from './compile-flow.ts';
+import { compileInputCheck, declaredInputs } from './config/check-input.ts';
+import { type CompiledField, createFieldCompiler, type FieldCompiler } from './config/compile-fields.ts';
+import { refuseExpressions } from './config/refuse-expressions.ts';
+import { refuseSecrets } from './config/refuse-secrets.ts';
+import { namesInsideForeach } from './names/declare-names.ts';
+import { createNames } from './names/names.ts';
+import type { KnownNames } from './names/outermost-names.ts';
+import type { EnsembleCall, FlowContext } from './resolve-agent.ts';
 import type { CompileHost } from './triggers/compile-host.ts';
 import { compileNotifications } from './triggers/compile-notifications.ts';
 import { compileSchedules } from './triggers/compile-schedules.ts';
 import { compileWebhooks } from './triggers/compile-webhooks.ts';
-import { namesInsideForeach } from './names/declare-names.ts';
-import { createNames } from './names/names.ts';
-import type { KnownNames } from './names/outermost-names.ts';
-import { refuseExpressions } from './config/refuse-expressions.ts';
-import { refuseSecrets } from './config/refuse-secrets.ts';
-import type { EnsembleCall, FlowContext } from './resolve-agent.ts';
 
 export interface CompileResult {
   /** Valid only when there are no problems. */
@@ -35,6 +39,18 @@ export interface CompileResult {
   readonly warnings: readonly Problem[];
   /** The ensembles that the steps start, with their places in the source. */
   readonly calls: readonly EnsembleCall[];
+  /**
+   * Infers the types, and reports what can't be right. Only a definition without problems is checked.
+   * @param child - the types of the ensembles that its steps start
+   * @param schemas - shared by the definitions that are loaded together
+   */
+  readonly types?: (
+    child: TypeCheck['child'],
+    schemas: SchemaTypes,
+  ) => {
+    readonly types: EnsembleTypes;
+    readonly problems: readonly Problem[];
+  };
 }
 
 /** @param parsed - the result of `parseDefinition`. When it has problems, the other parts are still checked */
@@ -43,6 +59,7 @@ export function compileEnsemble(parsed: ParsedEnsemble, host: CompileHost): Comp
   const { problems, report, warningsFor } = collectProblems(parsed);
   const context = createContext(parsed, host, report);
   const known = knownNames(parsed, context);
+  const trees = known.parsed as ParsedExpressions;
   const names = createNames(known);
   const flow = compileFlow(definition.flow, names, context);
   // A shared agent that runs alone may be made for flows that give it a prompt.
@@ -74,7 +91,20 @@ export function compileEnsemble(parsed: ParsedEnsemble, host: CompileHost): Comp
     components: context.components.map((use) => ({ ...use, path: parsed.sourceOf(use.path) })),
   };
   const calls = context.calls.map(({ ensemble, path }) => ({ ensemble, path: parsed.sourceOf(path) }));
-  return { compiled, problems: [...problems.values()], warnings: warningsFor(context.usedAgents), calls };
+  const result = { compiled, problems: [...problems.values()], warnings: warningsFor(context.usedAgents), calls };
+  if (problems.size > 0 || parsed.openNames) return result;
+  const types: CompileResult['types'] = (child, schemas) => {
+    const found = new Map<string, Problem>();
+    const add: Report = (problem) => {
+      const path = parsed.sourceOf(problem.path);
+      found.set(`${JSON.stringify(path)}|${problem.offset ?? ''}|${problem.message}`, { ...problem, path });
+    };
+    return {
+      types: checkTypes({ definition, agents: context.agents, host, parsed: trees, report: add, child, schemas }),
+      problems: [...found.values()],
+    };
+  };
+  return { ...result, types };
 }
 
 /**
@@ -199,6 +229,7 @@ function knownNames(parsed: ParsedEnsemble, context: FlowContext): KnownNames {
       parsed.dropped.has(['inputs']) || parsed.dropped.has(['input'])
         ? undefined
         : declaredInputs(parsed.definition.inputs),
+    parsed: new ParsedExpressions(),
     agents: new Set([...agents.keys(), ...host.sharedAgents.keys()]),
     insideForeach: namesInsideForeach(parsed.definition.flow, context),
     signals: isWhole ? awaitedSignals(parsed.definition.flow) : undefined,

@@ -5,6 +5,7 @@ import { suggestName } from '../../base/suggest-name.ts';
 import { quoted } from '../../base/wording.ts';
 import type { ComponentUse } from '../../compiled/compiled-ensemble.ts';
 import type { AgentBehaviour, AgentStep } from '../../ensemble/ensemble.ts';
+import { withStepFields } from '../../ensemble/step-fields.ts';
 import type { RequestPart } from '../../webhook/kept-request.ts';
 import type { Report } from '../forms/check-shape.ts';
 import type { Path } from '../source/problem.ts';
@@ -63,8 +64,6 @@ export interface EnsembleCall {
   readonly path: Path;
 }
 
-const STEP_FIELDS = ['input', 'condition', 'retry', 'timeout', 'continueOnError', 'setState'] as const;
-
 /**
  * @param path - the path of the step in the definition
  * @param name - the place of the agent's name
@@ -94,12 +93,11 @@ export function resolveAgent(step: AgentStep, path: Path, name: Origin, context:
     if (!context.mayBeBroken(agent) && !unread) reportUnknown(agent, name, context);
     return { name: agent, behaviour: step, broken: true, at: own };
   }
-  const given = new Set<string>(STEP_FIELDS.filter((field) => step[field] !== undefined));
-  const overrides = Object.fromEntries([...given].map((field) => [field, step[field as 'input']]));
+  const { behaviour, given } = withStepFields(base, step);
   const inherited = declared ? undefined : reportShared(agent, name);
   return {
     name: agent,
-    behaviour: { ...base, ...overrides },
+    behaviour,
     broken: false,
     at(field) {
       if (given.has(field)) return own(field);

@@ -1,14 +1,15 @@
 /** Compiles the source of an expression to a closure. Guards, texts and whole values all use this compiler. */
 
-import type { CompileContext } from './compile-context.ts';
-import { compileNode } from './compile-node.ts';
-import type { CompiledExpression, CompileOptions, ExpressionWarning, Reference } from './compiled-expression.ts';
 import type { Evaluate, Evaluation } from '../evaluation.ts';
 import { failureAt, outOfBudget, type Site } from '../evaluation-problem.ts';
 import { builtinFunctions } from '../functions/builtin-functions.ts';
 import { type Opener, tokenize } from '../syntax/lexer.ts';
 import { parseExpression } from '../syntax/parse-expression.ts';
+import type { CompileContext } from './compile-context.ts';
+import { compileNode } from './compile-node.ts';
+import type { CompiledExpression, CompileOptions, ExpressionWarning, Reference } from './compiled-expression.ts';
 
+export type { Evaluate, Evaluation } from '../evaluation.ts';
 export type {
   CompiledExpression,
   CompileOptions,
@@ -16,7 +17,6 @@ export type {
   PathSegment,
   Reference,
 } from './compiled-expression.ts';
-export type { Evaluate, Evaluation } from '../evaluation.ts';
 
 /** One expression inside a text, with its end. */
 export interface CompiledPart<E extends Evaluation> {
@@ -55,6 +55,7 @@ export function compilePart<E extends Evaluation>(
   const tokens = tokenize({ text, start, opener, hyphenated: options.names.hyphenated });
   const end = tokens[tokens.length - 1]?.index ?? start;
   const { root, nodes } = parseExpression(tokens);
+  options.names.parsed?.add(text, { start, end, root });
   const site: Site = { text, start, end };
   const context: CompileContext<E> = {
     site,

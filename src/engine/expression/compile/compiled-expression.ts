@@ -2,6 +2,7 @@
 
 import type { Evaluate, Evaluation } from '../evaluation.ts';
 import type { FunctionTable } from '../functions/function-table.ts';
+import type { ParsedExpressions } from '../syntax/parsed-expressions.ts';
 
 /** One key of a path that is known at compile time. */
 export type PathSegment = string | number;
@@ -28,6 +29,8 @@ export type NameResolution<E extends Evaluation> =
 export interface NameResolver<E extends Evaluation> {
   /** Declared names that contain a hyphen. At each place the longest matching name wins over a subtraction. */
   readonly hyphenated: readonly string[];
+  /** Filled during the compilation: the syntax trees. */
+  readonly parsed?: ParsedExpressions | undefined;
   /** Whether an unknown name is a field of data that is not known yet. */
   readonly readsData?: boolean;
   /**

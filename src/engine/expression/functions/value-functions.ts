@@ -1,5 +1,6 @@
 /** Functions over values of any type, and over objects. */
 
+import { OrchestratorError } from '../../base/errors.ts';
 import { copyJson, type Json, JsonError, type JsonObject, MAX_DEPTH } from '../../base/json/json.ts';
 import { countValues } from '../../base/json/json-text.ts';
 import type { Evaluation } from '../evaluation.ts';
@@ -19,6 +20,7 @@ export const valueFunctions = {
   }),
   merge: takes(1, Number.POSITIVE_INFINITY, merge),
   default: takes(2, 2, ([value = null, fallback = null]) => value ?? fallback),
+  required: takes(2, 2, requiredValue),
   string: takes(1, 1, ([value = null], evaluation) => toText(value, evaluation)),
   boolean: takes(1, 1, ([value = null]) => value !== 'false' && isTruthy(value)),
   json: takes(1, 2, (args, evaluation) => {
@@ -27,6 +29,13 @@ export const valueFunctions = {
   }),
   parseJson: takesValue(1, 1, parseJson),
 } satisfies FunctionTable;
+
+// The text is what the author says to people about the value. It is not about the expression, so it has no place in it.
+function requiredValue(args: readonly Json[]): Json {
+  const message = textAt(args, 1);
+  if (args[0] === null) throw new OrchestratorError('INVALID_INPUT', message);
+  return args[0] as Json;
+}
 
 function lengthOf(args: readonly Json[], evaluation: Evaluation): Json {
   const value = args[0] as Json;

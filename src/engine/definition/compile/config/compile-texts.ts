@@ -2,6 +2,7 @@
 
 import type { Json } from '../../../base/json/json.ts';
 import type { ExpressionScope } from '../../../compiled/expression-scope.ts';
+import { RESERVED_NAMES } from '../../../ensemble/name.ts';
 import { compileSql } from '../../../expression/compile/compile-sql.ts';
 import { type CompiledText, compileText } from '../../../expression/compile/compile-text.ts';
 import type {
@@ -12,7 +13,6 @@ import type {
 } from '../../../expression/compile/compiled-expression.ts';
 import type { Evaluate } from '../../../expression/evaluation.ts';
 import { readIndex, readKey } from '../../../expression/syntax/read-member.ts';
-import { RESERVED_NAMES } from '../../../ensemble/name.ts';
 import type { Operation } from '../../../operation/operation.port.ts';
 
 /** What is known about the data of templates when a definition is loaded. */
@@ -61,6 +61,7 @@ function templateNames(names: NameResolver<ExpressionScope>, data: TemplateData)
       return names.hyphenated;
     },
     unknownSignal: names.unknownSignal,
+    parsed: names.parsed,
     readsData: true,
     resolve(name, path): NameResolution<ExpressionScope> {
       const found = names.resolve(name, path);

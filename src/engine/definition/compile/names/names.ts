@@ -4,9 +4,9 @@ import { suggestName } from '../../../base/suggest-name.ts';
 import { quoted } from '../../../base/wording.ts';
 import type { ExpressionScope } from '../../../compiled/expression-scope.ts';
 import type { NameSlot } from '../../../compiled/name-slot.ts';
+import { RESERVED_NAMES } from '../../../ensemble/name.ts';
 import type { NameResolution, NameResolver, PathSegment } from '../../../expression/compile/compiled-expression.ts';
 import type { Evaluate } from '../../../expression/evaluation.ts';
-import { RESERVED_NAMES } from '../../../ensemble/name.ts';
 import { type KnownNames, OUTERMOST, readCaught, resolveOutermost, unknownResultMember } from './outermost-names.ts';
 import { readSlot } from './result-reads.ts';
 
@@ -75,6 +75,7 @@ function level(parts: LevelParts): Names {
     itemSecret,
     hides,
     catches,
+    parsed: known.parsed,
     get size() {
       return slots.size;
     },

@@ -6,9 +6,11 @@ import { oneOf, quoted } from '../../../base/wording.ts';
 import type { ExpressionScope } from '../../../compiled/expression-scope.ts';
 import type { NameResolution, PathSegment } from '../../../expression/compile/compiled-expression.ts';
 import type { Evaluate } from '../../../expression/evaluation.ts';
+import type { ParsedExpressions } from '../../../expression/syntax/parsed-expressions.ts';
 import { REQUEST_PARTS, type RequestPart } from '../../../webhook/kept-request.ts';
 import type { CompileHost } from '../triggers/compile-host.ts';
-import { RESULT_MEMBERS, readError, readResult } from './result-reads.ts';
+import { RESULT_MEMBERS } from '../../types/infer/step-result.ts';
+import { readError, readResult } from './result-reads.ts';
 
 /** What is known about a definition before its flow is compiled. It is the same for all levels. */
 export interface KnownNames {
@@ -32,6 +34,8 @@ export interface KnownNames {
   readonly anyName: boolean;
   /** Filled during the compilation: the parts of its request that the definition reads. */
   readonly requestReads: Set<RequestPart>;
+  /** Filled during the compilation: the syntax trees of the expressions. */
+  readonly parsed?: ParsedExpressions | undefined;
 }
 
 /** What the resolver needs to know about the level of an expression. */

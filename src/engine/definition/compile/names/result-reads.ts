@@ -6,9 +6,6 @@ import type { NameResolution, PathSegment } from '../../../expression/compile/co
 import type { ExecutionError } from '../../../execution/execution.ts';
 import { withoutStack } from '../../../execution/execution-error.ts';
 
-/** The members of a result. */
-export const RESULT_MEMBERS: readonly string[] = ['output', 'failed', 'success', 'executed', 'error'];
-
 /** @param result - finds the result in a scope; undefined when the step was not reached yet */
 export function readResult(
   result: (scope: ExpressionScope) => NameResult | undefined,

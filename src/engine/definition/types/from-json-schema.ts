@@ -1,0 +1,198 @@
+/** Reads a JSON Schema, or the declared fields of `inputs`, as a type. What a type can't say becomes `any`. */
+
+import * as z from 'zod/mini';
+import type { Json, JsonObject } from '../../base/json/json.ts';
+import type { EnsembleDefinition, InputField } from '../../ensemble/ensemble.ts';
+import { isJsonSchema } from '../forms/forms.ts';
+import { isMap, resolveRef } from '../../json-schema/check-json-schema.ts';
+import {
+  ANY,
+  BOOLEAN,
+  type Field,
+  listOf,
+  literal,
+  NULL,
+  NUMBER,
+  nullBecause,
+  oneOfValues,
+  recordOf,
+  type ScalarType,
+  STRING,
+  type Type,
+  union,
+  withoutNull,
+} from './type.ts';
+
+const MAX_SCHEMA_DEPTH = 10;
+const MAX_SCHEMAS = 400;
+
+interface Walk {
+  readonly root: JsonObject;
+  left: number;
+  /** `declared`: fields that a schema does not name must not be read, although the schema may allow them. */
+  readonly rest: 'declared' | 'open';
+}
+
+/** The types of schemas, each read once. */
+export class SchemaTypes {
+  readonly #types = new WeakMap<object, Type>();
+
+  /** The type of the values that a JSON Schema accepts. Fields that `properties` does not name must not be read. */
+  of(schema: JsonObject): Type {
+    return this.#once(schema, () => read(schema, { root: schema, left: MAX_SCHEMAS, rest: 'declared' }, 0));
+  }
+
+  /** The type of a config, if its schema is one of zod. */
+  ofConfig(schema: object): Type {
+    return this.#once(schema, () => {
+      if (!('_zod' in schema)) return ANY;
+      try {
+        return this.of(z.toJSONSchema(schema as z.ZodMiniType, { io: 'input', unrepresentable: 'any' }) as JsonObject);
+      } catch {
+        return ANY;
+      }
+    });
+  }
+
+  #once(schema: object, make: () => Type): Type {
+    const known = this.#types.get(schema);
+    if (known) return known;
+    const type = make();
+    this.#types.set(schema, type);
+    return type;
+  }
+}
+
+function read(schema: Json | undefined, walk: Walk, depth: number): Type {
+  if (!isMap(schema) || depth > MAX_SCHEMA_DEPTH || walk.left-- <= 0) return ANY;
+  if (typeof schema.$ref === 'string') {
+    const target = resolveRef(walk.root, schema.$ref);
+    return target === undefined ? ANY : read(target.schema, walk, depth + 1);
+  }
+  if (schema.const !== undefined) return fromValue(schema.const);
+  if (Array.isArray(schema.enum)) return fromValues(schema.enum as Json[]);
+  const choice = schema.anyOf ?? schema.oneOf;
+  if (Array.isArray(choice) && schema.type === undefined && schema.properties === undefined)
+    return union((choice as Json[]).map((one) => read(one, walk, depth + 1)));
+  const { type } = schema;
+  const kinds = Array.isArray(type) ? (type as Json[]) : type === undefined && isMap(schema.properties) ? [] : [type];
+  if (kinds.length === 0 || kinds.includes(undefined as unknown as Json)) return ANY;
+  return union(kinds.map((kind) => readKind(kind as Json, schema, walk, depth)));
+}
+
+function readKind(kind: Json, schema: JsonObject, walk: Walk, depth: number): Type {
+  switch (kind) {
+    case 'string':
+      return STRING;
+    case 'number':
+    case 'integer': {
+      const countOf = schema['x-countOf'];
+      return typeof countOf === 'string' ? { kind: 'number', countOf } : NUMBER;
+    }
+    case 'boolean':
+      return BOOLEAN;
+    case 'null':
+      return NULL;
+    case 'array':
+      return listOf(
+        isMap(schema.items) && schema.prefixItems === undefined ? read(schema.items, walk, depth + 1) : ANY,
+        typeof schema.minItems === 'number' ? schema.minItems : 0,
+      );
+    case 'object':
+      return readObject(schema, walk, depth);
+    default:
+      return ANY;
+  }
+}
+
+// These keywords may add fields, or say more about those of `properties`.
+const OPEN = ['allOf', 'anyOf', 'oneOf', 'if', 'dependentSchemas', 'dependencies', 'patternProperties', '$ref'];
+
+function readObject(schema: JsonObject, walk: Walk, depth: number): Type {
+  const { properties, additionalProperties: more } = schema;
+  const needed = Array.isArray(schema.required) ? (schema.required as Json[]) : [];
+  const fields: [string, Field][] = [];
+  for (const [name, inner] of isMap(properties) ? Object.entries(properties) : []) {
+    const type = read(inner as Json, walk, depth + 1);
+    const filled = isMap(inner) && inner.default !== undefined;
+    fields.push([name, { type, optional: !needed.includes(name) && !filled }]);
+  }
+  if (OPEN.some((key) => schema[key] !== undefined)) return recordOf(fields, ANY);
+  if (more === false) return recordOf(fields, 'closed');
+  if (isMap(more)) return recordOf(fields, read(more, walk, depth + 1));
+  if (more === true || fields.length === 0) return recordOf(fields, ANY);
+  return recordOf(fields, 'declared');
+}
+
+/** The type of any of some values. */
+function fromValues(values: readonly Json[]): Type {
+  const kinds = new Map<ScalarType['kind'], (string | number | boolean)[]>();
+  const others: Type[] = [];
+  for (const value of values) {
+    if (value === null || typeof value === 'object') others.push(fromValue(value));
+    else {
+      const kind = typeof value as ScalarType['kind'];
+      const known = kinds.get(kind);
+      if (known) known.push(value);
+      else kinds.set(kind, [value]);
+    }
+  }
+  return union([...[...kinds].map(([kind, all]) => oneOfValues(kind, all)), ...others]);
+}
+
+/** The type of exactly one value. */
+export function fromValue(value: Json): Type {
+  if (value === null || typeof value !== 'object') return literal(value);
+  if (Array.isArray(value)) return listOf(union((value as Json[]).map(fromValue)), (value as Json[]).length);
+  return recordOf(
+    Object.entries(value).map(([key, inner]) => [key, { type: fromValue(inner as Json), optional: false }]),
+  );
+}
+
+/** The type of `${input}`. */
+export function fromInputs(inputs: EnsembleDefinition['inputs'], schemas: SchemaTypes): Type {
+  if (inputs === undefined) return ANY;
+  if (isJsonSchema(inputs)) {
+    const read = schemas.of(inputs as JsonObject);
+    return read.kind === 'record' ? withReasons(read.fields, read.rest) : read;
+  }
+  const fields = Object.entries(inputs as Record<string, InputField>).map(([name, field]): [string, Field] => [
+    name,
+    { type: fromInputField(field), optional: field.required !== true && field.default === undefined },
+  ]);
+  return withReasons(new Map(fields), 'declared');
+}
+
+// An input that is not given reads as null, and a message about it says why.
+function withReasons(fields: ReadonlyMap<string, Field>, rest: Type | 'closed' | 'declared'): Type {
+  return recordOf(
+    [...fields].map(([name, { type, optional }]) => [
+      name,
+      optional
+        ? {
+            type: union([
+              withoutNull(type),
+              nullBecause(`input \`${name}\` is not \`required\` and has no \`default\``),
+            ]),
+            optional,
+          }
+        : { type, optional },
+    ]),
+    rest,
+  );
+}
+
+const KINDS: Readonly<Record<string, Type>> = {
+  string: STRING,
+  number: NUMBER,
+  integer: NUMBER,
+  boolean: BOOLEAN,
+  object: recordOf([], ANY),
+  array: listOf(ANY),
+  any: ANY,
+};
+
+function fromInputField({ type = 'any', enum: values }: InputField): Type {
+  if (values) return fromValues(values);
+  return KINDS[type] ?? ANY;
+}

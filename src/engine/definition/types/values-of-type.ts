@@ -1,0 +1,66 @@
+/** Types whose values are known one by one. */
+
+import { literal, mayBe, membersOf, type Scalar, type ScalarType, type Type, UNKNOWN_NULL, union } from './type.ts';
+
+/** The null that a value may be, as a list of at most one. */
+export function nullsOf(type: Type): readonly Type[] {
+  const found = membersOf(type).find(({ kind }) => kind === 'null');
+  if (found) return [found];
+  return mayBe(type, []) ? [UNKNOWN_NULL] : [];
+}
+
+/** All values that a type has; undefined if they are not known. */
+export function valuesOf(type: Type): readonly Scalar[] | undefined {
+  const all: Scalar[] = [];
+  for (const member of membersOf(type)) {
+    if (member.kind === 'null') continue;
+    if (!('values' in member) || !member.values) {
+      if (member.kind !== 'boolean') return undefined;
+      all.push(true, false);
+    } else all.push(...member.values);
+  }
+  return all;
+}
+
+export function isFalsy(type: Type): boolean {
+  return (
+    type.kind === 'null' || ('values' in type && type.values !== undefined && type.values.every((value) => !value))
+  );
+}
+
+export function falsyPart(type: Type): Type {
+  return union(
+    membersOf(type).flatMap((member): Type[] => {
+      if (member.kind === 'list' || member.kind === 'record') return [];
+      if (member.kind === 'any' || member.kind === 'null') return [member];
+      if (!('values' in member)) return [member];
+      const values = (member.values ?? { string: [''], number: [0], boolean: [false] }[member.kind]).filter(
+        (value) => !value,
+      );
+      return values.length === 0 ? [] : [{ kind: member.kind, values }];
+    }),
+  );
+}
+
+export function narrowTo(type: Type, value: Scalar): Type {
+  return union(
+    membersOf(type).flatMap((member): Type[] => {
+      if (member.kind === 'any') return [literal(value)];
+      if (member.kind !== typeof value) return [];
+      const { values } = member as ScalarType;
+      return !values || values.includes(value) ? [literal(value)] : [];
+    }),
+  );
+}
+
+export function withoutValue(type: Type, value: Scalar): Type {
+  return union(
+    membersOf(type).flatMap((member): Type[] => {
+      if (member.kind !== typeof value) return [member];
+      const { kind, values = kind === 'boolean' ? [true, false] : undefined } = member as ScalarType;
+      if (!values) return [member];
+      const left = values.filter((one) => one !== value);
+      return left.length === 0 ? [] : [{ kind, values: left }];
+    }),
+  );
+}

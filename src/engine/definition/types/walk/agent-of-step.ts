@@ -1,0 +1,54 @@
+/** The agent that a step runs, with what the step sets in it, and the names that steps declare. */
+
+import type { Path } from '../../source/problem.ts';
+import type { AgentBehaviour, AgentDefinition, AgentStep, StepDefinition } from '../../../ensemble/ensemble.ts';
+import { withStepFields } from '../../../ensemble/step-fields.ts';
+import { innerLists } from '../../../ensemble/inner-lists.ts';
+import type { Walker } from './walker.ts';
+
+export interface Agent {
+  readonly behaviour: AgentBehaviour;
+  at(field: keyof AgentBehaviour): Path;
+}
+
+export function agentOf(step: AgentStep | { readonly agent: string }, path: Path, { agents, host }: Walker): Agent {
+  if ('operation' in step || 'routes' in step) return { behaviour: step as AgentStep, at: (field) => [...path, field] };
+  const declared = agents.get(step.agent);
+  const base: AgentBehaviour =
+    declared?.behaviour ?? (host.sharedAgents.get(step.agent) as AgentDefinition | undefined) ?? {};
+  const { behaviour, given } = withStepFields(base, step);
+  return {
+    behaviour,
+    at: (field) => (given.has(field) ? [...path, field] : declared ? [...declared.path, field] : [...path, 'agent']),
+  };
+}
+
+export function isPlainStep(step: StepDefinition | undefined): boolean {
+  return step !== undefined && ('agent' in step || 'ensemble' in step);
+}
+
+export function hasHandled(step: StepDefinition, walker: Walker): boolean {
+  if (walker.handled.size === 0) return false;
+  const text = JSON.stringify(step);
+  return [...walker.handled].some((name) => text.includes(`"${name}"`));
+}
+
+export function labelOf(step: StepDefinition): string | undefined {
+  if ('name' in step && step.name !== undefined) return step.name;
+  if ('ensemble' in step) return step.ensemble;
+  return 'agent' in step ? step.agent : undefined;
+}
+
+/** The names that the steps of a list declare at their level. */
+export function stepNames(steps: readonly StepDefinition[], walker: Walker): string[] {
+  return steps.flatMap((step): string[] => {
+    const label = labelOf(step);
+    const own = label === undefined ? [] : [label];
+    if ('foreach' in step) return own;
+    if ('agent' in step) {
+      const { behaviour } = agentOf(step, [], walker);
+      return [...own, ...(behaviour.routes ?? []).flatMap(({ member }) => member ?? [])];
+    }
+    return [...own, ...innerLists(step).flatMap((inner) => stepNames(inner.steps, walker))];
+  });
+}
