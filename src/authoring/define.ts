@@ -5,7 +5,7 @@ import type { JsonObject } from '../engine/base/json/json.ts';
 import type { AgentDefinition, EnsembleDefinition, InputField } from '../engine/ensemble/ensemble.ts';
 import type { Operation } from '../engine/operation/operation.port.ts';
 import type { InputOf as InputOfSchema, OutputOf, StandardSchema } from '../engine/operation/standard-schema.port.ts';
-import type { Script } from '../operations/code/code-operation.ts';
+import type { Script } from '../operations/code/script.ts';
 import type { AgentDraft, EnsembleDraft, OperationName } from './draft.ts';
 
 /** An element of the option `agents`: an object, or a result of {@link defineAgent}. */

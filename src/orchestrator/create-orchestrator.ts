@@ -20,7 +20,7 @@ import { createIdSource } from '../engine/execution/id.ts';
 import { loggerOf } from '../engine/host/logger.port.ts';
 import { MASKING, type ServedDependencies } from '../engine/host/masking.port.ts';
 import type { ToolServers } from '../engine/operation/tool-server.port.ts';
-import type { Script } from '../operations/code/code-operation.ts';
+import type { Script } from '../operations/code/script.ts';
 import { createAccess } from './access.ts';
 import { createClose } from './close.ts';
 import { warnOfUses } from './components/check-uses.ts';

@@ -37,7 +37,11 @@ export function stubbedScripts(
   const current = (name: string, script: Script) => stubs.get(name)?.at(-1) ?? script;
   return {
     scripts: Object.fromEntries(
-      Object.entries(scripts).map(([name, script]) => [name, (context) => current(name, script)(context)]),
+      // The schemas of a script check its stubs too.
+      Object.entries(scripts).map(([name, script]) => [
+        name,
+        Object.assign((context: Parameters<Script>[0]) => current(name, script)(context), { ...script }),
+      ]),
     ),
     stub(name, script) {
       if (!Object.hasOwn(scripts, name)) throw unknownScript(name, Object.keys(scripts));

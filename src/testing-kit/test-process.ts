@@ -89,7 +89,8 @@ export function startTestProcess(world: Surroundings): TestProcess {
     return [name, { send }] as const;
   });
   const scripts = Object.entries(world.scripts).map(
-    ([name, script]) => [name, control.script(watch.watchCall(script))] as const,
+    // A script may have schemas.
+    ([name, script]) => [name, Object.assign(control.script(watch.watchCall(script)), { ...script })] as const,
   );
   const processClock: Clock = { ...control.clock, turn: control.script(watch.watchCall(() => clock.turn())) };
   return {

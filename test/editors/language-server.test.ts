@@ -108,6 +108,7 @@ describe('completion', () => {
       'auth',
       'expect',
       'paginate',
+      'response',
     ]);
     expect(await inConfig('api', 'url: x', 'method: |>')).toEqual([
       'GET',

@@ -1,7 +1,7 @@
 /** Attacks on runs: outputs that are not data, inherited names, values that look like code, and steps that cost too much. */
 
 import { describe, expect, it } from 'vitest';
-import type { Script } from '../../src/operations/code/code-operation.ts';
+import type { Script } from '../../src/operations/code/script.ts';
 import { code, echo, ok, scene, turns, when } from './scene.ts';
 import { scaled } from '../slowdown.ts';
 

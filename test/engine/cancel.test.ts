@@ -1,7 +1,7 @@
 /** Cancelling a run by its handle or by the caller's signal, at every point of its life. */
 
 import { describe, expect, it } from 'vitest';
-import type { Script } from '../../src/operations/code/code-operation.ts';
+import type { Script } from '../../src/operations/code/script.ts';
 import { boom, code, deferred, ok, scene, turns, when } from './scene.ts';
 
 const CANCELLED = { code: 'EXECUTION_CANCELLED', message: 'the execution was cancelled' };

@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { isOrchestratorError } from '../../src/engine/base/errors.ts';
-import type { Script } from '../../src/operations/code/code-operation.ts';
+import type { Script } from '../../src/operations/code/script.ts';
 import { boom, code, deferred, echo, ok, scene, turns, when } from './scene.ts';
 
 type Fields = Readonly<Record<string, unknown>>;

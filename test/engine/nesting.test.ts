@@ -1,7 +1,7 @@
 /** Each form of the flow nests in each other form. */
 
 import { describe, expect, it } from 'vitest';
-import type { Script } from '../../src/operations/code/code-operation.ts';
+import type { Script } from '../../src/operations/code/script.ts';
 import { boom, code, echo, ok, scene, turns, when } from './scene.ts';
 
 type Fields = Readonly<Record<string, unknown>>;

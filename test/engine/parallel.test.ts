@@ -3,7 +3,7 @@
 import { describe, expect, it } from 'vitest';
 import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
 import { isOrchestratorError } from '../../src/engine/base/errors.ts';
-import type { Script } from '../../src/operations/code/code-operation.ts';
+import type { Script } from '../../src/operations/code/script.ts';
 import { laterStorage } from '../storage/later-storage.ts';
 import { boom, code, deferred, echo, ok, scene, turns, when } from './scene.ts';
 

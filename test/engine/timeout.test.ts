@@ -1,7 +1,7 @@
 /** Timeouts on the manual clock: of one attempt, and of a whole run. */
 
 import { describe, expect, it } from 'vitest';
-import type { Script } from '../../src/operations/code/code-operation.ts';
+import type { Script } from '../../src/operations/code/script.ts';
 import { boom, code, deferred, ok, scene, turns, when } from './scene.ts';
 
 const never: Script = () => new Promise(() => {});

@@ -12,7 +12,7 @@ import { hostTurn, type ManualClock, manualClock } from '../../src/testing-kit/m
 import type { EnsembleSource } from '../../src/authoring/define.ts';
 import { isFinal } from '../../src/engine/execution/execution.ts';
 import type { Storage } from '../../src/engine/storage/storage.port.ts';
-import type { Script } from '../../src/operations/code/code-operation.ts';
+import type { Script } from '../../src/operations/code/script.ts';
 import { createOrchestrator, type Orchestrator } from '../../src/orchestrator/create-orchestrator.ts';
 import { laterStorage } from '../storage/later-storage.ts';
 import { type FaultyStorage, faultyStorage } from './faulty-storage.ts';

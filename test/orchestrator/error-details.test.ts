@@ -3,7 +3,7 @@
 import { describe, expect, it } from 'vitest';
 import { OrchestratorError } from '../../src/engine/base/errors.ts';
 import type { ExecutionError } from '../../src/engine/execution/execution.ts';
-import type { Script } from '../../src/operations/code/code-operation.ts';
+import type { Script } from '../../src/operations/code/script.ts';
 import { manualClock } from '../../src/entries/testing.ts';
 import { createOrchestrator } from '../../src/orchestrator/create-orchestrator.ts';
 import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';

@@ -19,6 +19,7 @@ const NAMES: Readonly<Record<string, readonly string[]>> = {
     'defineConfig',
     'defineEnsemble',
     'defineOperation',
+    'defineScript',
     'embeddedEngine',
     'ensemble',
     'fetchHttp',

@@ -9,7 +9,7 @@ import { OrchestratorError } from '../../src/engine/base/errors.ts';
 import { type Execution, isFinal } from '../../src/engine/execution/execution.ts';
 import type { Clock } from '../../src/engine/host/clock.port.ts';
 import type { Storage } from '../../src/engine/storage/storage.port.ts';
-import type { Script } from '../../src/operations/code/code-operation.ts';
+import type { Script } from '../../src/operations/code/script.ts';
 import { createOrchestrator, type Orchestrator } from '../../src/orchestrator/create-orchestrator.ts';
 import { laterStorage } from '../storage/later-storage.ts';
 

@@ -7,7 +7,7 @@ import { ParsedExpressions } from '../../src/engine/expression/syntax/parsed-exp
 import { Place } from '../../src/engine/definition/types/place.ts';
 import { SchemaTypes } from '../../src/engine/definition/types/from-json-schema.ts';
 import { infer } from '../../src/engine/definition/types/infer/infer.ts';
-import { nameOfType } from '../../src/engine/definition/types/type.ts';
+import { ANY, nameOfType } from '../../src/engine/definition/types/type.ts';
 import { isOrchestratorError } from '../../src/index.ts';
 import { fits } from './fits.ts';
 
@@ -227,8 +227,8 @@ function typed(source: string) {
   const root = parsed.find(source, 0)?.root;
   if (!root) return;
   const level = { id: 0, parent: undefined, item: undefined, results: new Map(), caught: false };
-  const context = { level, place: new Place(), outermost: { input: type }, fuel: { left: 5_000 }, text: source, infer };
-  return { evaluate, inferred: infer(root, { ...context, report: () => undefined }) };
+  const context = { level, place: new Place(), outermost: { input: type }, fuel: { left: 5_000 }, text: source };
+  return { evaluate, inferred: infer(root, { ...context, infer, returnOf: () => ANY, report: () => undefined }) };
 }
 
 it('the value of an expression has the type that is inferred for it, whatever the input of its type is', () => {

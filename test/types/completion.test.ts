@@ -62,6 +62,7 @@ it.each([
       'paginate',
       'params',
       'query',
+      'response',
       'timeout',
     ],
   ],

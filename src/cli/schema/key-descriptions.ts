@@ -43,6 +43,7 @@ export const KEY_DESCRIPTIONS: Readonly<Record<string, Readonly<Record<string, s
     config: 'Settings of the operation, with expressions; or a stored config, such as `config://shop@production`. Default: `{}`.',
     fromComponent: 'The keys that a stored config may bring, such as `[path, query, url]`. Default: all but `url`, `script`, `auth` and `provider`; `url` too where the config has no `auth`, no `headers` and no `env`.',
     input: 'What the operation receives: any value with expressions. Default: the input of the execution, frozen.',
+    output: 'A JSON Schema of what the operation returns, see Types. Another value fails the attempt with `INVALID_OUTPUT`.',
     condition: 'A condition: the agent runs only when it holds. Default: `true`.',
     when: 'A condition: the agent runs only when it holds. Default: `true`.',
     retry: 'Repeats attempts that fail, see retry. Default: one attempt.',
@@ -208,6 +209,7 @@ export const KEY_DESCRIPTIONS: Readonly<Record<string, Readonly<Record<string, s
     'paginate.param': 'The query parameter that takes the cursor or the number. Value: string. Required, except for `link`.',
     'paginate.items': 'Where the list is in the body. Value: path, such as `data.items`. Default: the body is the list.',
     'paginate.maxPages': 'The largest number of pages that are read. Value: whole number, 1 to 100. Default: 10.',
+    response: 'What `body` of the output must be, see Body of the answer. Another body fails the agent with `INVALID_OUTPUT`. Value: a JSON Schema.',
   },
   'config-code': {
     script: 'A registered function: a function in `scripts` of `createOrchestrator`, or a file below `scripts/` of a project. Value: plain name, without expressions. Required.',

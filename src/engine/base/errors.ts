@@ -170,6 +170,10 @@ export interface ErrorDetails {
     readonly limit?: number;
   };
   readonly INVALID_OUTPUT: {
+    /** What does not fit the schema of the answer. The path is empty for the value itself. */
+    readonly issues?: readonly { readonly path: string; readonly message: string }[];
+    /** The status of the answer whose body does not fit. */
+    readonly status?: number;
     /** `too-large`: an object of a store is larger than `limit`, in bytes. */
     readonly reason?: string;
     readonly limit?: number;

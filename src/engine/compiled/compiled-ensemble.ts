@@ -123,6 +123,8 @@ export interface CompiledAgentStep {
   readonly templates: ReadonlyMap<string, Evaluate<ExpressionScope>>;
   /** Undefined when the agent declares no input: then it gets the input of the execution. */
   readonly input: Evaluate<ExpressionScope> | undefined;
+  /** Checks what the operation returns. Undefined when the agent declares no `output`. */
+  readonly checkOutput: ValueCheck | undefined;
   readonly retry: RetryPolicy;
   readonly timeoutMs: number | undefined;
   readonly continueOnError: boolean;

@@ -87,6 +87,11 @@ export interface AgentBehaviour {
   readonly fromComponent?: readonly string[] | undefined;
   /** What the operation receives: any value with expressions. Default: the input of the ensemble. */
   readonly input?: Json | undefined;
+  /**
+   * The JSON Schema of what the operation returns. A value that does not fit fails the attempt with `INVALID_OUTPUT`, and a missing
+   * property gets its `default`. Expressions must not read other fields.
+   */
+  readonly output?: JsonObject | undefined;
   /** A condition: an expression or a boolean. The step runs only if it holds. */
   readonly condition?: string | boolean | undefined;
   /** Whether and when a failed attempt is repeated. Default: one attempt. */

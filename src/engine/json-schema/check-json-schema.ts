@@ -98,6 +98,11 @@ export function resolveRef(root: JsonObject, ref: string): SchemaAt | undefined 
   return start === '#' ? { schema, path } : undefined;
 }
 
+/** A schema as a part of another one. Its references lead to itself, as the standard says of a part with an `$id`. */
+export function partSchema(schema: JsonObject): JsonObject {
+  return schema.$id === undefined ? { ...schema, $id: 'part' } : schema;
+}
+
 function unescapeKey(segment: string): string {
   try {
     return decodeURIComponent(segment).replaceAll('~1', '/').replaceAll('~0', '~');

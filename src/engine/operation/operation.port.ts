@@ -4,7 +4,7 @@ import type { Json, JsonObject } from '../base/json/json.ts';
 import type { MaybePromise } from '../base/maybe-promise.ts';
 import type { ExecutionError } from '../execution/execution.ts';
 import type { Logger } from '../host/logger.port.ts';
-import type { StandardSchema } from './standard-schema.port.ts';
+import type { AnySchema, StandardSchema } from './standard-schema.port.ts';
 
 export type { MaybePromise } from '../base/maybe-promise.ts';
 
@@ -146,11 +146,13 @@ export interface Operation<Config = JsonObject> {
   /** Set if `context.input` is not read. Then an `input` of its agents is warned about at load. */
   readonly ignoresInput?: boolean;
   /**
-   * The JSON Schema of what the operation returns, or a function of the config as written, in which expressions are still text.
-   * Undefined: any value. A definition that reads another field is refused when it is loaded; the value itself is not checked.
+   * The JSON Schema or Standard Schema of what the operation returns, or a function of the config as written, in which expressions are
+   * still text. Undefined: any value. A definition that reads another field is refused when it is loaded; the value itself is not checked.
    * `additionalProperties: false` says that the object has no other fields. `x-countOf` of a number names the list of the same object that it counts.
    */
-  readonly output?: JsonObject | ((config: JsonObject) => JsonObject | undefined) | undefined;
+  readonly output?: AnySchema | ((config: JsonObject) => AnySchema | undefined) | undefined;
+  /** The schema of `context.input`, as for `output`. An `input` that it never accepts is refused when the definition is loaded. */
+  readonly input?: AnySchema | ((config: JsonObject) => AnySchema | undefined) | undefined;
   /** The values of the config where null would do harm, which are refused at load if they may be null. */
   needsValues?(config: JsonObject): readonly NeededValue[];
   /** What a process needs to run this agent, such as `script:score`. */

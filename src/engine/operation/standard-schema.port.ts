@@ -1,5 +1,7 @@
 /** The part of the Standard Schema interface (v1) that the library uses. zod, valibot, arktype and others implement it. */
 
+import type { JsonObject } from '../base/json/json.ts';
+
 export interface StandardSchema<Input = unknown, Output = Input> {
   readonly '~standard': {
     readonly version: 1;
@@ -9,12 +11,23 @@ export interface StandardSchema<Input = unknown, Output = Input> {
   };
 }
 
-/** The JSON Schema of what a schema takes, if its library gives one. */
-export function jsonSchemaOf(schema: StandardSchema<unknown, unknown>): Readonly<Record<string, unknown>> | undefined {
+/** A Standard Schema, or a JSON Schema. */
+export type AnySchema = JsonObject | StandardSchema<unknown, unknown>;
+
+// A schema of arktype is a function.
+export function isStandardSchema(schema: unknown): schema is StandardSchema<unknown, unknown> {
+  return ((typeof schema === 'object' && schema !== null) || typeof schema === 'function') && '~standard' in schema;
+}
+
+/** The JSON Schema of what a schema takes, or of what it returns, if its library gives one. */
+export function jsonSchemaOf(
+  schema: StandardSchema<unknown, unknown>,
+  side: 'input' | 'output' = 'input',
+): Readonly<Record<string, unknown>> | undefined {
   const { jsonSchema } = schema['~standard'] as StandardJson;
   for (const target of ['draft-07', 'draft-2020-12']) {
     try {
-      return jsonSchema?.input?.({ target });
+      return jsonSchema?.[side]?.({ target });
     } catch {
       // The library can't express the schema in this form.
     }
@@ -23,7 +36,9 @@ export function jsonSchemaOf(schema: StandardSchema<unknown, unknown>): Readonly
 }
 
 interface StandardJson {
-  readonly jsonSchema?: { input?(options: { readonly target: string }): Readonly<Record<string, unknown>> };
+  readonly jsonSchema?: Readonly<
+    Partial<Record<'input' | 'output', (options: { readonly target: string }) => Readonly<Record<string, unknown>>>>
+  >;
 }
 
 export type StandardResult<Output> =

@@ -1,6 +1,8 @@
 /** The `api` operation: one outbound HTTP call through the HTTP port. */
 
 import { isOrchestratorError, OrchestratorError } from '../../engine/base/errors.ts';
+import type { Json, JsonObject } from '../../engine/base/json/json.ts';
+import { checkBySchema, describeProblems } from '../../engine/json-schema/check-by-schema.ts';
 import type { HttpClient, HttpResponse } from '../../engine/host/http.port.ts';
 import type { Operation, OperationContext } from '../../engine/operation/operation.port.ts';
 import { type ApiOutput, describeRequest, readBody, statusFailure } from './answer.ts';
@@ -48,9 +50,21 @@ export function apiOperation(options: ApiOperationOptions): Operation<ApiConfig>
         return { status: response.status, headers: response.headers, body: readBody(request, response) };
       };
       const request = toApiRequest(context);
-      return config.paginate ? readPages(request, config.paginate, idempotencyKey, call) : call(request);
+      const output = await (config.paginate
+        ? readPages(request, config.paginate, idempotencyKey, call)
+        : call(request));
+      return config.response ? { ...output, body: checkBody(output, config.response, request) } : output;
     },
   });
+}
+
+/** @returns the body with defaults @throws INVALID_OUTPUT for a body that does not fit; INVALID_INPUT for a wrong schema */
+function checkBody({ body, status }: ApiOutput | PagedOutput, schema: JsonObject, request: ApiRequest): Json {
+  const checked = checkBySchema(schema, ['response'])(body as Json);
+  if ('value' in checked) return checked.value;
+  const problems = describeProblems(checked.problems);
+  const message = `${describeRequest(request)} answered ${status} with a body that does not fit \`response\`: ${problems}`;
+  throw new OrchestratorError('INVALID_OUTPUT', message, { details: { status, issues: checked.problems } });
 }
 
 // The clients of this library throw an OrchestratorError. The message of another client may contain addresses and headers, so only the

@@ -1,6 +1,8 @@
 /** The checks of an `api` config when a definition is loaded. */
 
 import type { JsonObject } from '../../engine/base/json/json.ts';
+import { schemaIssues } from '../../engine/json-schema/check-by-schema.ts';
+import { isMap } from '../../engine/json-schema/check-json-schema.ts';
 import { headerProblem } from '../../engine/host/http-header.ts';
 import type { ConfigIssue } from '../../engine/operation/operation.port.ts';
 
@@ -34,6 +36,10 @@ export function checkApiConfig(config: JsonObject): ConfigIssue[] {
   if (given('paginate') && typeof method === 'string' && !method.includes('${') && !/^GET$/i.test(method)) {
     issues.push({ path: ['paginate'], message: `works with GET alone, not with ${method.toUpperCase()}` });
   }
+  const { response } = config;
+  if (isMap(response) && !JSON.stringify(response).includes('${')) issues.push(...schemaIssues(response, ['response']));
+  if (given('response') && typeof method === 'string' && /^HEAD$/i.test(method))
+    issues.push({ path: ['response'], message: 'has no effect with HEAD: the answer has no body' });
   issues.push(...headerIssues(config));
   return issues;
 }

@@ -3,7 +3,7 @@
 import * as z from 'zod/mini';
 import type { WrittenDuration } from '../../engine/base/time/duration.ts';
 import { durationSchema } from '../../engine/base/time/duration-schema.ts';
-import type { Json } from '../../engine/base/json/json.ts';
+import type { Json, JsonObject } from '../../engine/base/json/json.ts';
 import { once } from '../../engine/base/once.ts';
 import type { StandardSchema } from '../../engine/operation/standard-schema.port.ts';
 
@@ -30,6 +30,8 @@ export interface ApiConfig {
   /** Statuses (`404`) or classes (`2xx`) that count as success. Default `2xx`. */
   readonly expect?: ExpectedStatus | readonly ExpectedStatus[] | null | undefined;
   readonly paginate?: Paginate | null | undefined;
+  /** The JSON Schema of the `body` of the output. A body that does not fit fails the agent; a missing property gets its `default`. */
+  readonly response?: JsonObject | null | undefined;
 }
 
 /** The bytes of a file, as the output of an `api` or `storage` agent has them. */
@@ -186,6 +188,7 @@ export const apiConfig = once(
       auth: z.nullish(authSchema()),
       expect: z.optional(expectedSchema()),
       paginate: z.nullish(paginateSchema()),
+      response: z.nullish(z.record(z.string(), z.custom<Json>(), 'must be a JSON Schema')),
     }),
 );
 

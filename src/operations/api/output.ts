@@ -1,6 +1,7 @@
 /** What an `api` agent returns, as a JSON Schema. */
 
 import type { JsonObject } from '../../engine/base/json/json.ts';
+import { isMap, partSchema } from '../../engine/json-schema/check-json-schema.ts';
 import type { NeededValue } from '../../engine/operation/operation.port.ts';
 
 /** The statuses of `expect`, if it is written without expressions. Any other status fails the agent. */
@@ -21,6 +22,7 @@ export function apiOutput(config: JsonObject): JsonObject {
   const isUsual =
     config.expect === undefined &&
     config.paginate === undefined &&
+    config.response === undefined &&
     String(config.method ?? '').toUpperCase() !== 'HEAD';
   return isUsual ? USUAL : outputOf(config);
 }
@@ -30,7 +32,10 @@ function outputOf(config: JsonObject): JsonObject {
   const values = statuses(config);
   const status = values ? { enum: values } : { type: 'integer' };
   const paged = typeof config.paginate === 'object' && config.paginate !== null;
-  const body = paged ? { type: 'array' } : String(config.method ?? '').toUpperCase() === 'HEAD' ? { type: 'null' } : {};
+  const response = isMap(config.response) ? partSchema(config.response) : undefined;
+  const body =
+    response ??
+    (paged ? { type: 'array' } : String(config.method ?? '').toUpperCase() === 'HEAD' ? { type: 'null' } : {});
   return {
     type: 'object',
     properties: {

@@ -8,39 +8,9 @@ import { once } from '../../engine/base/once.ts';
 import { suggestName } from '../../engine/base/suggest-name.ts';
 import type { Logger } from '../../engine/host/logger.port.ts';
 import type { ExecutionInfo, Operation, OperationContext } from '../../engine/operation/operation.port.ts';
-
-/** What a script receives. */
-// biome-ignore lint/suspicious/noExplicitAny: the shape of an input is written in the definition, where TypeScript can't see it
-export interface ScriptContext<Input = any> {
-  /**
-   * The agent's input, as a copy that the script may change. If the agent declares no `input`, it is the input of the execution, which is
-   * frozen and shared by all steps that read it. Its type is `any` by default, because its shape is in the definition, where
-   * TypeScript can't see it. `Script<MyInput>` sets the type.
-   */
-  readonly input: Input;
-  /** The other keys of the agent's config, with expressions evaluated. */
-  readonly config: JsonObject;
-  /** `env` and `secrets`, as passed to `createOrchestrator`. */
-  readonly env: Readonly<Record<string, string>>;
-  /**
-   * Aborts at the agent's timeout, and when the execution is cancelled or times out. If your listener throws, this is an uncaught
-   * exception, which ends a Node.js process.
-   */
-  readonly signal: AbortSignal;
-  /** Equal on every attempt of this step. Pass it to services that support idempotency keys. */
-  readonly idempotencyKey: string;
-  readonly logger: Logger;
-  readonly execution: ExecutionInfo;
-}
-
-/**
- * A script. It returns the agent's output, or a promise of it. The output must be JSON. A script that throws fails the agent, and
- * everyone who may read the execution can read the message.
- *
- * An endless synchronous loop can't be stopped, because a script runs in the process of its host.
- */
-// biome-ignore lint/suspicious/noExplicitAny: as for ScriptContext
-export type Script<Input = any> = (context: ScriptContext<Input>) => unknown;
+import { isStandardSchema } from '../../engine/operation/standard-schema.port.ts';
+import { type DefinedScript, runScript } from './define-script.ts';
+import type { Script, ScriptContext } from './script.ts';
 
 const codeConfig = once(() =>
   z.looseObject({
@@ -55,6 +25,10 @@ type CodeConfig = z.output<ReturnType<typeof codeConfig>>;
 /** @param scripts - by name. Only own keys count */
 export function codeOperation(scripts: Readonly<Record<string, Script>>): Operation<CodeConfig> {
   const byName = new Map(Object.entries(scripts));
+  const schemaOf = (script: unknown, side: 'input' | 'output') => {
+    const schema = (byName.get(script as string) as DefinedScript | undefined)?.[side];
+    return isStandardSchema(schema) ? schema : undefined;
+  };
   return {
     name: 'code',
     get config() {
@@ -80,13 +54,16 @@ export function codeOperation(scripts: Readonly<Record<string, Script>>): Operat
         },
       ];
     },
+    input: ({ script }) => schemaOf(script, 'input'),
+    output: ({ script }) => schemaOf(script, 'output'),
     needs: ({ script }) => (typeof script === 'string' ? [`script:${script}`] : []),
     run(context) {
       const { script } = context.config;
       const run = byName.get(script);
       if (!run) throw new OrchestratorError('NOT_CONFIGURED', `script \`${script}\` is not registered in this process`);
       try {
-        const output = run(new CodeContext(context));
+        const own = new CodeContext(context);
+        const output = runScript(run, own);
         if (!isPromise(output)) return output;
         return output.then(undefined, (thrown: unknown) => {
           throw explain(thrown, context.input);

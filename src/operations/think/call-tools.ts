@@ -7,7 +7,7 @@ import { isMap } from '../../engine/json-schema/check-json-schema.ts';
 import type { ModelMessage, ModelToolCall } from '../../engine/operation/model.port.ts';
 import type { OperationContext, OperationPart } from '../../engine/operation/operation.port.ts';
 import type { ToolAnswer, ToolServers } from '../../engine/operation/tool-server.port.ts';
-import { describeProblems } from './check-schema.ts';
+import { describeProblems } from '../../engine/json-schema/check-by-schema.ts';
 import type { ThinkConfig } from './config.ts';
 import type { Tool } from './toolbox.ts';
 

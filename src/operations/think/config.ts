@@ -11,7 +11,7 @@ import { isMap } from '../../engine/json-schema/check-json-schema.ts';
 import type { ModelProvider } from '../../engine/operation/model.port.ts';
 import type { ConfigIssue } from '../../engine/operation/operation.port.ts';
 import type { StandardSchema } from '../../engine/operation/standard-schema.port.ts';
-import { schemaIssues } from './check-schema.ts';
+import { schemaIssues } from '../../engine/json-schema/check-by-schema.ts';
 import { checkTools, type ToolEntry, toolsSchema } from './tools-config.ts';
 
 /** Null means absent in every field, so that an expression can leave an option out. */

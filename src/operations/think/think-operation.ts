@@ -9,7 +9,8 @@ import type { Operation, OperationContext } from '../../engine/operation/operati
 import { addUsage } from '../../engine/operation/token-usage.ts';
 import type { ToolServers } from '../../engine/operation/tool-server.port.ts';
 import { attemptOf } from './call-model.ts';
-import { checkBySchema } from './check-schema.ts';
+import { checkBySchema } from '../../engine/json-schema/check-by-schema.ts';
+import { isMap, partSchema } from '../../engine/json-schema/check-json-schema.ts';
 import { checkThinkConfig, promptProblem, providerName, type ThinkConfig, thinkConfig } from './config.ts';
 import { converse, type Talk, type Walk } from './conversation.ts';
 import { openToolbox } from './toolbox.ts';
@@ -114,9 +115,8 @@ function thinkOutput(config: JsonObject): JsonObject {
 }
 
 function outputOf({ schema }: JsonObject): JsonObject {
-  const isSchema = typeof schema === 'object' && schema !== null && !Array.isArray(schema);
   // A schema in text, or one from an expression, is not known.
-  const object = isSchema ? schema : {};
+  const object = isMap(schema) ? partSchema(schema) : {};
   return {
     type: 'object',
     properties: {

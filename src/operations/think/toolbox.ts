@@ -7,7 +7,7 @@ import type { ValueCheck } from '../../engine/json-schema/compile-json-schema.ts
 import type { ModelTool } from '../../engine/operation/model.port.ts';
 import type { OperationContext } from '../../engine/operation/operation.port.ts';
 import type { ToolDescription, ToolServerCall, ToolServers } from '../../engine/operation/tool-server.port.ts';
-import { checkBySchema } from './check-schema.ts';
+import { checkBySchema } from '../../engine/json-schema/check-by-schema.ts';
 import type { ThinkConfig } from './config.ts';
 import type { AgentEntry, ServerEntry } from './tools-config.ts';
 

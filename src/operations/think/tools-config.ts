@@ -7,7 +7,7 @@ import { quoted } from '../../engine/base/wording.ts';
 import { isMap } from '../../engine/json-schema/check-json-schema.ts';
 import type { AgentCall, ConfigIssue } from '../../engine/operation/operation.port.ts';
 import type { ToolTransport } from '../../engine/operation/tool-server.port.ts';
-import { schemaIssues } from './check-schema.ts';
+import { schemaIssues } from '../../engine/json-schema/check-by-schema.ts';
 
 /** Tools of a tool server. */
 export interface ServerEntry {

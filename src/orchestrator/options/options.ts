@@ -45,7 +45,7 @@ import type { Storage } from '../../engine/storage/storage.port.ts';
 import type { Telemetry } from '../../engine/host/telemetry.port.ts';
 import type { TemplateEngine } from '../../engine/component/template-engine.port.ts';
 import type { McpClient, ToolServerOptions } from '../../engine/operation/tool-server.port.ts';
-import type { Script } from '../../operations/code/code-operation.ts';
+import type { Script } from '../../operations/code/script.ts';
 import type { Binding } from '../../operations/storage/storage-operation.ts';
 import { checkMailSender } from './mail.ts';
 import { checkModel } from './models.ts';

@@ -7,7 +7,9 @@ import { suggestName } from '../../base/suggest-name.ts';
 import { oneOf, quoted } from '../../base/wording.ts';
 import type { CompiledAgentStep, CompiledCall } from '../../compiled/compiled-ensemble.ts';
 import { ExpressionScope } from '../../compiled/expression-scope.ts';
+import { schemaIssues } from '../../json-schema/check-by-schema.ts';
 import { isMap } from '../../json-schema/check-json-schema.ts';
+import { compileJsonSchema, type ValueCheck } from '../../json-schema/compile-json-schema.ts';
 import type { AgentBehaviour } from '../../ensemble/ensemble.ts';
 import { SPECIFIED_OPERATIONS } from '../../ensemble/name.ts';
 import type { AgentCall, AnyOperation } from '../../operation/operation.port.ts';
@@ -84,6 +86,7 @@ export function compileAgentStep(
     config: config.evaluate,
     templates,
     input: input?.evaluate,
+    checkOutput: compileOutputCheck(resolved),
     retry: compileRetry(behaviour.retry, retryAt.path, retryAt.report),
     timeoutMs: behaviour.timeout === undefined ? undefined : toMs(behaviour.timeout),
     continueOnError: behaviour.continueOnError ?? false,
@@ -100,6 +103,14 @@ export function compileAgentStep(
     readsState: Boolean(condition?.readsState || input?.readsState || config.readsState || setState?.readsState),
     last: place.last,
   };
+}
+
+function compileOutputCheck({ behaviour: { output }, at }: ResolvedAgent): ValueCheck | undefined {
+  if (output === undefined) return undefined;
+  const { path, report } = at('output');
+  const problems = schemaIssues(output, path);
+  for (const problem of problems) report(problem);
+  return problems.length === 0 ? compileJsonSchema(output) : undefined;
 }
 
 /** Reports fields that are written and that nothing reads. */

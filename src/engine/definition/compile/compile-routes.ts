@@ -24,6 +24,7 @@ const NOT_FOR_ROUTERS = [
   'config',
   'fromComponent',
   'input',
+  'output',
   'retry',
   'timeout',
   'continueOnError',

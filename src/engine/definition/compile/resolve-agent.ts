@@ -83,7 +83,7 @@ export function resolveAgent(step: AgentStep, path: Path, name: Origin, context:
     return { name: agent, behaviour: step, broken: false, at: own };
   }
   const unread = ['operation', 'type', 'routes'].some((key) => context.dropped([...path, key]));
-  for (const key of ['config', 'fromComponent'] as const) {
+  for (const key of ['config', 'fromComponent', 'output'] as const) {
     if (step[key] === undefined || unread) continue;
     const message = `\`${key}\` belongs to the agent: set it where the agent is declared, or give \`operation\` here too`;
     report({ path: [...path, key], key: true, message });

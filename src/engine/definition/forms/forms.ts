@@ -80,6 +80,7 @@ const behaviour = once(() => ({
   config: z.optional(config()),
   fromComponent: z.optional(z.array(nonEmpty())),
   input: z.optional(z.unknown()),
+  output: z.optional(jsonObject()),
   condition: z.optional(guard()),
   when: z.optional(guard()),
   retry: z.optional(retry()),

@@ -41,6 +41,7 @@ export function checkTypes(check: TypeCheck): EnsembleTypes {
     },
     handled: handledSteps(definition, check.host),
     walkStep,
+    returnOf: (name) => returnOf(name, check),
     levels: 0,
     fuel: MAX_VISITS,
     quiet: false,
@@ -56,6 +57,12 @@ export function checkTypes(check: TypeCheck): EnsembleTypes {
   ]);
   const steps = new Map([...level.results].map(([name, { output }]) => [name, output]));
   return { inputs, needed: neededInputs(definition.inputs), outputs: recordOf(outputs), steps };
+}
+
+function returnOf(name: string, { host, schemas }: TypeCheck): Type {
+  const { functions = {} } = host;
+  const schema = Object.hasOwn(functions, name) ? functions[name]?.returns : undefined;
+  return schema === undefined ? ANY : schemas.of(schema);
 }
 
 const EXECUTION = recordOf([

@@ -3,6 +3,12 @@
 import * as z from 'zod/mini';
 import type { Json, JsonObject } from '../../base/json/json.ts';
 import type { EnsembleDefinition, InputField } from '../../ensemble/ensemble.ts';
+import {
+  type AnySchema,
+  isStandardSchema,
+  jsonSchemaOf,
+  type StandardSchema,
+} from '../../operation/standard-schema.port.ts';
 import { isJsonSchema } from '../forms/forms.ts';
 import { isMap, resolveRef } from '../../json-schema/check-json-schema.ts';
 import {
@@ -28,43 +34,47 @@ const MAX_SCHEMAS = 400;
 
 interface Walk {
   readonly root: JsonObject;
-  left: number;
+  readonly budget: { left: number };
+  readonly side: Side;
   /** `declared`: fields that a schema does not name must not be read, although the schema may allow them. */
   readonly rest: 'declared' | 'open';
 }
 
+/** Of a schema: what it takes, or what it gives, with the defaults filled in. */
+type Side = 'input' | 'output';
+
 /** The types of schemas, each read once. */
 export class SchemaTypes {
-  readonly #types = new WeakMap<object, Type>();
+  readonly #types = { input: new WeakMap<object, Type>(), output: new WeakMap<object, Type>() };
 
-  /** The type of the values that a JSON Schema accepts. Fields that `properties` does not name must not be read. */
-  of(schema: JsonObject): Type {
-    return this.#once(schema, () => read(schema, { root: schema, left: MAX_SCHEMAS, rest: 'declared' }, 0));
-  }
-
-  /** The type of a config, if its schema is one of zod. */
-  ofConfig(schema: object): Type {
-    return this.#once(schema, () => {
-      if (!('_zod' in schema)) return ANY;
-      try {
-        return this.of(z.toJSONSchema(schema as z.ZodMiniType, { io: 'input', unrepresentable: 'any' }) as JsonObject);
-      } catch {
-        return ANY;
-      }
-    });
-  }
-
-  #once(schema: object, make: () => Type): Type {
-    const known = this.#types.get(schema);
+  /**
+   * The type of the values that a schema accepts, or that it returns. Fields that `properties` does not name must not be read.
+   *
+   * @param side - what the schema takes, or what it gives, with the defaults filled in
+   */
+  of(schema: AnySchema, side: Side = 'output'): Type {
+    const known = this.#types[side].get(schema);
     if (known) return known;
-    const type = make();
-    this.#types.set(schema, type);
+    const root = isStandardSchema(schema) ? toJsonSchema(schema, side) : schema;
+    const type = read(root, { root: root ?? {}, side, budget: { left: MAX_SCHEMAS }, rest: 'declared' }, 0);
+    this.#types[side].set(schema, type);
     return type;
   }
 }
 
-function read(schema: Json | undefined, walk: Walk, depth: number): Type {
-  if (!isMap(schema) || depth > MAX_SCHEMA_DEPTH || walk.left-- <= 0) return ANY;
+function toJsonSchema(schema: StandardSchema<unknown, unknown>, side: Side): JsonObject | undefined {
+  if (!('_zod' in schema)) return jsonSchemaOf(schema, side) as JsonObject | undefined;
+  try {
+    return z.toJSONSchema(schema as unknown as z.ZodMiniType, { io: side, unrepresentable: 'any' }) as JsonObject;
+  } catch {
+    return undefined;
+  }
+}
+
+function read(schema: Json | undefined, outer: Walk, depth: number): Type {
+  if (!isMap(schema) || depth > MAX_SCHEMA_DEPTH || outer.budget.left-- <= 0) return ANY;
+  // A part with an `$id` is a schema of its own, to which its references lead.
+  const walk: Walk = schema.$id === undefined ? outer : { ...outer, root: schema };
   if (typeof schema.$ref === 'string') {
     const target = resolveRef(walk.root, schema.$ref);
     return target === undefined ? ANY : read(target.schema, walk, depth + 1);
@@ -114,7 +124,7 @@ function readObject(schema: JsonObject, walk: Walk, depth: number): Type {
   const fields: [string, Field][] = [];
   for (const [name, inner] of isMap(properties) ? Object.entries(properties) : []) {
     const type = read(inner as Json, walk, depth + 1);
-    const filled = isMap(inner) && inner.default !== undefined;
+    const filled = walk.side === 'output' && isMap(inner) && inner.default !== undefined;
     fields.push([name, { type, optional: !needed.includes(name) && !filled }]);
   }
   if (OPEN.some((key) => schema[key] !== undefined)) return recordOf(fields, ANY);

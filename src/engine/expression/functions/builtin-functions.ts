@@ -62,7 +62,7 @@ export function extendFunctions(own: FunctionTable, configured: FunctionTable = 
 }
 
 function isolate(name: string, definition: ExpressionFunction): ExpressionFunction {
-  const { minArgs, maxArgs, impure = false, call } = definition;
+  const { minArgs, maxArgs, impure = false, returns, call } = definition;
   const isArity = Number.isInteger(minArgs) && minArgs >= 0 && (Number.isInteger(maxArgs) || maxArgs === Infinity);
   if (!isArity || maxArgs < minArgs) {
     throw new TypeError(
@@ -75,6 +75,7 @@ function isolate(name: string, definition: ExpressionFunction): ExpressionFuncti
     minArgs,
     maxArgs,
     impure,
+    returns,
     // Without a copy, a function that sorts its argument in place would change the stored result of a step.
     call: (args, evaluation): Json => {
       const copies = args.map((argument) => chargedCopy(argument, evaluation));

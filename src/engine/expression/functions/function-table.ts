@@ -1,6 +1,7 @@
 /** The type of the functions of the expression language, built-in functions and functions of a host. */
 
 import type { Json } from '../../base/json/json.ts';
+import type { AnySchema } from '../../operation/standard-schema.port.ts';
 import type { Evaluation } from '../evaluation.ts';
 
 /** One function. The number of its arguments is checked when an expression is compiled. */
@@ -9,6 +10,8 @@ export interface ExpressionFunction {
   readonly maxArgs: number;
   /** Returns a different value at each call, like `random`, `now` and `uuid`. Default false. */
   readonly impure?: boolean;
+  /** The JSON Schema or Standard Schema of what it returns, for the types of expressions. Undefined: any value. The value is not checked. */
+  readonly returns?: AnySchema | undefined;
   /**
    * Must be fast, synchronous and pure. An error that it throws fails the evaluation with `EXPRESSION_ERROR` and its message.
    * @param args - between `minArgs` and `maxArgs` values, not to be changed

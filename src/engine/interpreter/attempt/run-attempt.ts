@@ -2,6 +2,8 @@
 
 import { OrchestratorError } from '../../base/errors.ts';
 import { copySized, JsonError } from '../../base/json/json.ts';
+import { describeProblems } from '../../json-schema/check-by-schema.ts';
+import type { ValueCheck } from '../../json-schema/compile-json-schema.ts';
 import { andThen, isPromise, type MaybePromise } from '../../base/maybe-promise.ts';
 import type { CompiledAgentStep, CompiledReferences } from '../../compiled/compiled-ensemble.ts';
 import type { ExecutionError } from '../../execution/execution.ts';
@@ -150,7 +152,7 @@ function toCompletedAttempt(attempt: Attempt, value: unknown): Made {
   const { step, scope } = attempt;
   if (scope.cancellation.closed) return undefined;
   try {
-    const { value: output, bytes } = copySized(value);
+    const { value: output, bytes } = step.checkOutput ? copyChecked(value, step, step.checkOutput) : copySized(value);
     attempt.bytes = bytes;
     return {
       key: attempt.key,
@@ -167,6 +169,15 @@ function toCompletedAttempt(attempt: Attempt, value: unknown): Made {
     const what = path ? `\`${path}\` in what agent \`${step.name}\` gave` : `what agent \`${step.name}\` gave`;
     return toFailedAttempt(attempt, new OrchestratorError('INVALID_OUTPUT', `${what} ${message}`));
   }
+}
+
+/** @throws INVALID_OUTPUT for a value that does not fit the `output` of the agent, JsonError for one that is not JSON */
+function copyChecked(value: unknown, { name }: CompiledAgentStep, check: ValueCheck): ReturnType<typeof copySized> {
+  const copied = copySized(value);
+  const checked = check(copied.value);
+  if ('value' in checked) return checked.value === copied.value ? copied : copySized(checked.value);
+  const message = `what agent \`${name}\` gave does not fit its \`output\`: ${describeProblems(checked.problems)}`;
+  throw new OrchestratorError('INVALID_OUTPUT', message, { details: { issues: checked.problems } });
 }
 
 /** @param kept - the stack and the cause of what the operation threw, for the record */

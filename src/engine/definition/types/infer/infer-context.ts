@@ -25,6 +25,8 @@ export interface InferContext {
   /** How many nodes may still be visited, for this expression. After that, types are `any`, and conditions say nothing. */
   readonly fuel: { left: number };
   readonly report: (problem: TypeProblem) => void;
+  /** What a function of the host returns. */
+  readonly returnOf: (name: string) => Type;
   /** `infer`, for the modules that it uses itself. */
   readonly infer: (node: Node, context: InferContext) => Type;
 }

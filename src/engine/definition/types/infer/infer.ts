@@ -99,7 +99,7 @@ function inferLogical(operator: '&&' | '||' | '??', operands: readonly Node[], c
 function inferCall(node: Extract<Node, { kind: 'call' }>, context: InferContext): Type {
   const args = node.args.map((arg) => infer(arg, context));
   const signature = Object.hasOwn(SIGNATURES, node.name) ? SIGNATURES[node.name] : undefined;
-  if (!signature) return ANY;
+  if (!signature) return context.returnOf(node.name);
   const { takes } = signature;
   args.forEach((type, i) => {
     const kinds = takes[Math.min(i, takes.length - 1)];

@@ -48,7 +48,7 @@ function textType(text: string, at: At, walker: Walker, config: ConfigPlace | un
   }
   if (!isWhole(text, parts) || kind === 'sql') return STRING;
   const schema = config?.operation?.config;
-  if (schema && type.kind !== 'any') checkConfigValue(type, walker.schemas.ofConfig(schema), path, at, walker);
+  if (schema && type.kind !== 'any') checkConfigValue(type, walker.schemas.of(schema, 'input'), path, at, walker);
   return type;
 }
 

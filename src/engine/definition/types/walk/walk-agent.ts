@@ -2,13 +2,17 @@
 
 import type { JsonObject } from '../../../base/json/json.ts';
 import type { AgentStep } from '../../../ensemble/ensemble.ts';
+import type { AnyOperation } from '../../../operation/operation.port.ts';
+import { type AnySchema, isStandardSchema } from '../../../operation/standard-schema.port.ts';
 import { isMap } from '../../../json-schema/check-json-schema.ts';
+import { findMisfit } from '../accepts.ts';
 import { COMPLETED, keyOf, type Place } from '../place.ts';
 import { ANY, literal, NUMBER, nullByAccident, recordOf, required, STRING, type Type, union } from '../type.ts';
 import { type Agent, agentOf } from './agent-of-step.ts';
+import { checkInput } from './check-input.ts';
 import { finish, guarded } from './guard.ts';
 import { valueType } from './value-type.ts';
-import { ALL, type At, type Walker } from './walker.ts';
+import { ALL, type At, report, type Walker } from './walker.ts';
 
 export function walkAgent(step: AgentStep, at: At, walker: Walker): Type {
   const agent = agentOf(step, at.path, walker);
@@ -17,7 +21,7 @@ export function walkAgent(step: AgentStep, at: At, walker: Walker): Type {
   const guard = guarded(behaviour.condition, at, agent.at('condition'), walker);
   const output = behaviour.routes
     ? walkRoutes(agent, { ...at, place: guard.inner }, at.place, walker)
-    : walkOperation(agent, { ...at, place: guard.inner }, walker);
+    : walkOperation(agent, step.agent, { ...at, place: guard.inner }, walker);
   // A router fails with the agent that it runs.
   const isHandled = (behaviour.routes ?? []).some(
     ({ member }) =>
@@ -48,7 +52,7 @@ function walkRoutes(agent: Agent, at: At, after: Place, walker: Walker): Type {
     if (route.member !== undefined) {
       targets.push(literal(route.member));
       const member = agentOf({ agent: route.member }, [...path, i], walker);
-      const output = walkOperation(member, { ...at, place: guard.inner }, walker);
+      const output = walkOperation(member, route.member, { ...at, place: guard.inner }, walker);
       outputs.push(output);
       at.level.results.set(route.member, {
         output,
@@ -69,7 +73,7 @@ function walkRoutes(agent: Agent, at: At, after: Place, walker: Walker): Type {
   ]);
 }
 
-function walkOperation(agent: Agent, at: At, walker: Walker): Type {
+function walkOperation(agent: Agent, name: string, at: At, walker: Walker): Type {
   const { behaviour } = agent;
   const operation = walker.host.operations.get(behaviour.operation ?? '');
   const input =
@@ -82,9 +86,40 @@ function walkOperation(agent: Agent, at: At, walker: Walker): Type {
   const needs = operation?.needsValues?.(config) ?? [];
   const configPlace = { ...at, path: configAt, data: readsOnlyInput ? input : ANY };
   valueType(config, configPlace, walker, { root: configAt, operation, needs });
-  if (behaviour.config !== undefined && !isMap(behaviour.config)) return ANY;
-  if (Object.hasOwn(config, '<<')) return ANY;
-  const output = operation?.output;
-  const schema = typeof output === 'function' ? output(config) : output;
-  return schema === undefined ? ANY : walker.schemas.of(schema);
+  // What a stored config brings is not known.
+  const isKnown = (behaviour.config === undefined || isMap(behaviour.config)) && !Object.hasOwn(config, '<<');
+  if (isKnown) checkOperationInput(agent, name, input, schemaOf(operation?.input, config), at, walker);
+  const schema = isKnown ? schemaOf(operation?.output, config) : undefined;
+  const own = schema === undefined ? ANY : walker.schemas.of(schema);
+  if (!behaviour.output) return own;
+  const declared = walker.schemas.of(behaviour.output);
+  const misfit = findMisfit(declared, own);
+  if (misfit) {
+    const what = misfit.path === '' ? 'it' : `\`${misfit.path}\``;
+    const message = `does not fit what \`${operation?.name}\` returns: ${what} ${misfit.message}`;
+    report(walker, { path: agent.at('output'), message });
+  }
+  return declared;
+}
+
+function schemaOf(schema: AnyOperation['output'], config: JsonObject): AnySchema | undefined {
+  return typeof schema === 'function' && !isStandardSchema(schema) ? schema(config) : schema;
+}
+
+/** @param given - what the agent gets as its input */
+function checkOperationInput(
+  agent: Agent,
+  name: string,
+  given: Type,
+  schema: AnySchema | undefined,
+  at: At,
+  walker: Walker,
+): void {
+  if (schema === undefined || at.place.dead) return;
+  const type = walker.schemas.of(schema, 'input');
+  const fields = type.kind === 'record' ? [...type.fields] : [];
+  const needed = new Set(fields.flatMap(([field, { optional }]) => (optional ? [] : [field])));
+  const written = agent.behaviour.input !== undefined;
+  const path = written ? agent.at('input') : [...at.path, 'input'];
+  checkInput({ of: `agent \`${name}\``, type, needed }, given, { path, written }, walker);
 }

@@ -7,6 +7,7 @@ import type {
   EnsembleDefinition,
   StepDefinition,
 } from '../../../ensemble/ensemble.ts';
+import type { FunctionTable } from '../../../expression/functions/function-table.ts';
 import type { ParsedExpressions } from '../../../expression/syntax/parsed-expressions.ts';
 import type { AnyOperation } from '../../../operation/operation.port.ts';
 import type { SchemaTypes } from '../from-json-schema.ts';
@@ -28,6 +29,7 @@ export interface EnsembleTypes {
 /** What the app has. */
 export interface TypeHost {
   readonly env: Readonly<Record<string, string>>;
+  readonly functions: FunctionTable | undefined;
   readonly operations: ReadonlyMap<string, AnyOperation>;
   readonly sharedAgents: ReadonlyMap<string, AgentDefinition>;
 }
@@ -55,6 +57,8 @@ export interface Walker extends TypeCheck {
   readonly outermost: Record<string, Type>;
   /** The steps whose failure a condition reads, so that the flow may continue after it. */
   readonly handled: ReadonlySet<string>;
+  /** What a function of the host returns. */
+  readonly returnOf: (name: string) => Type;
   levels: number;
   /** Infers a step. @returns its output, as a `foreach` and a `parallel` collect it */
   readonly walkStep: (step: StepDefinition, path: Path, level: LevelTypes, place: Place, walker: Walker) => Type;
@@ -95,6 +99,7 @@ export function contextOf(text: string, at: At, walker: Walker): InferContext {
     outermost: walker.outermost,
     fuel: fuelFor(walker),
     infer,
+    returnOf: walker.returnOf,
     report: ({ index: offset, ...problem }) => report(walker, { path: at.path, offset, ...problem }),
   };
 }

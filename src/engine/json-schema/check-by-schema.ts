@@ -1,10 +1,10 @@
 /** Checks the JSON Schemas of a config. */
 
-import { OrchestratorError } from '../../engine/base/errors.ts';
-import { formatPath, type JsonObject } from '../../engine/base/json/json.ts';
-import { checkJsonSchema } from '../../engine/json-schema/check-json-schema.ts';
-import { compileJsonSchema, type ValueCheck, type ValueProblem } from '../../engine/json-schema/compile-json-schema.ts';
-import type { ConfigIssue } from '../../engine/operation/operation.port.ts';
+import { OrchestratorError } from '../base/errors.ts';
+import { formatPath, type JsonObject } from '../base/json/json.ts';
+import { checkJsonSchema } from './check-json-schema.ts';
+import { compileJsonSchema, type ValueCheck, type ValueProblem } from './compile-json-schema.ts';
+import type { ConfigIssue } from '../operation/operation.port.ts';
 
 type Path = readonly (string | number)[];
 
