@@ -49,6 +49,7 @@ export function createProgram(output: Output, { cwd, process }: ProgramHost, end
     .argument('[paths...]', 'definition files and project folders (default: the project in this folder)')
     .option('--dir <folder>', 'project folder: its scripts, agents and variables are used to check the files')
     .option('--app <module>', APP)
+    .option('--types', 'also prints the type of each input, output and step, and what may be anything')
     .option('--json', 'prints { files: [{ file, issues }] }')
     .description('prints every problem of the definitions; exits with 1 if there is one')
     .addHelpText(

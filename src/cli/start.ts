@@ -289,10 +289,15 @@ export function helpForOptions(
 
 /** The files of a project and their issues, with paths as a user in `cwd` writes them. */
 export function shownFrom(cwd: string, directory: string, files: readonly FileIssues[]): FileIssues[] {
-  return files.map(({ file, issues, warnings }) => {
+  return files.map(({ file, issues, warnings, types }) => {
     const shown = showPath(cwd, resolve(directory, file));
     const placed = (issue: DefinitionIssue) => ({ ...issue, source: shown });
-    return { file: shown, issues: issues.map(placed), warnings: warnings.map(placed) };
+    return {
+      file: shown,
+      issues: issues.map(placed),
+      warnings: warnings.map(placed),
+      ...(types && { types: { ...types, unknown: types.unknown.map(placed) } }),
+    };
   });
 }
 

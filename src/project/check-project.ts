@@ -10,18 +10,15 @@ import { type Path, type Problem, toIssues } from '../engine/definition/source/p
 import { readSource } from '../engine/definition/source/read-source.ts';
 import type { AgentDefinition } from '../engine/ensemble/ensemble.ts';
 import { compileHost } from '../orchestrator/create-orchestrator.ts';
-import { checkEnsemble } from '../orchestrator/definitions/load-definitions.ts';
+import { type CheckedDefinition, checkDefinitions } from '../orchestrator/definitions/load-definitions.ts';
 import type { OrchestratorOptions } from '../orchestrator/options/options.ts';
 import type { Project } from './read-project.ts';
 
-export interface FileIssues {
+export interface FileIssues extends CheckedDefinition {
   /** The name of the file's ensemble, if the ensemble has no problem. */
   readonly ensemble?: string;
   /** Relative to the project folder, with `/`. */
   readonly file: string;
-  readonly issues: readonly DefinitionIssue[];
-  /** Parts that are valid, but are probably a mistake or not supported yet. */
-  readonly warnings: readonly DefinitionIssue[];
 }
 
 export interface CheckedProject {
@@ -30,7 +27,12 @@ export interface CheckedProject {
   readonly files: readonly FileIssues[];
 }
 
-type Report = (file: string, issues: readonly DefinitionIssue[], warnings?: readonly DefinitionIssue[]) => void;
+type Report = (
+  file: string,
+  issues: readonly DefinitionIssue[],
+  warnings?: readonly DefinitionIssue[],
+  types?: CheckedDefinition['types'],
+) => void;
 
 /**
  * @param project - the project as it was read
@@ -38,9 +40,12 @@ type Report = (file: string, issues: readonly DefinitionIssue[], warnings?: read
  * @param lenient - accepts references to what the host has not configured
  */
 export function checkProject(project: Project, options: OrchestratorOptions, lenient: boolean): CheckedProject {
-  const files = new Map<string, { readonly issues: DefinitionIssue[]; readonly warnings: DefinitionIssue[] }>();
-  const report: Report = (file, issues, warnings = []) => {
-    const found = files.get(file) ?? { issues: [], warnings: [] };
+  const files = new Map<
+    string,
+    { issues: DefinitionIssue[]; warnings: DefinitionIssue[]; types?: FileIssues['types'] }
+  >();
+  const report: Report = (file, issues, warnings = [], types = undefined) => {
+    const found = files.get(file) ?? { issues: [], warnings: [], ...(types && { types }) };
     found.issues.push(...issues);
     found.warnings.push(...warnings);
     files.set(file, found);
@@ -142,7 +147,7 @@ function readAgentFile(file: string, text: string): AgentFile {
 
 // Replaces an agent whose file has problems, so that ensembles that use the agent have no further problem.
 function placeholder(name: string): [string, AgentDefinition] {
-  return [name, { name, operation: 'api', config: { url: 'https://example.com' } }];
+  return [name, { name, operation: 'api', config: { url: 'https://example.com' }, output: {} }];
 }
 
 function sharedTwice(name: string, file: string, other: string): DefinitionIssue {
@@ -154,9 +159,11 @@ function checkEnsembles(project: Project, host: CompileHost, report: Report): Re
   const fileOf = new Map<string, string>();
   const nameOf = new Map(project.ensembles.map(({ file, text }) => [file, nameIn(text)]));
   const names = new Set([...nameOf.values()].filter((name) => name !== undefined));
-  for (const { file, text } of project.ensembles) {
-    const { issues, warnings } = checkEnsemble(text, host, file, names);
-    report(file, issues, warnings);
+  const sources = project.ensembles.map(({ file, text }) => ({ file, source: text }));
+  const checked = checkDefinitions(sources, host, names);
+  for (const [i, { file, text }] of project.ensembles.entries()) {
+    const { issues, warnings, types } = checked[i] as CheckedDefinition;
+    report(file, issues, warnings, types);
     const name = nameOf.get(file);
     if (issues.length > 0 || name === undefined) continue;
     const other = fileOf.get(name);

@@ -49,6 +49,65 @@ describe('ensemble validate', () => {
     ]);
   });
 
+  it('--types prints the type of each input, step and output, and how to declare what may be anything', async () => {
+    const cwd = makeFolder({
+      'ensembles/order.yaml': [
+        'name: order',
+        'inputs: { id: { type: string, required: true }, lines: { type: array } }',
+        'flow:',
+        '  - { agent: customer, operation: api, config: { url: "https://shop.example/${input.id}" } }',
+        '  - { agent: price, operation: code, config: { script: price } }',
+        '  - { agent: tax, operation: code, config: { script: tax } }',
+        'outputs: { name: "${customer.output.body.name}", state: "${tax.output.state}" }',
+        '',
+      ].join('\n'),
+      'scripts/price.mjs': ONE,
+      'scripts/tax.mjs': [
+        "import * as z from 'zod';",
+        "import { defineScript } from 'ensemble-orchestrator';",
+        "export default defineScript({ output: z.object({ state: z.enum(['due', 'none']), rates: z.array(z.number()) }), run: () => null });",
+      ].join('\n'),
+    });
+    const { code, stdout } = await ensemble(['validate', '--types'], { cwd });
+    expect(code).toBe(0);
+    expect(stdout).toBe(
+      [
+        'ensembles/order.yaml: order',
+        '  input            { id: string, lines?: any[] | null }',
+        '  customer.output  { status: 200..299, headers: { [name]: string }, body: any }',
+        '  price.output     any',
+        "  tax.output       { state: 'due' | 'none', rates: number[] }",
+        '  outputs.name     any',
+        "  outputs.state    'due' | 'none'",
+        '  not known 2:9 `input.lines[]` may be anything: write `inputs` as a JSON Schema, with `type: object` and `properties`',
+        '  not known 4:5 `customer.output.body` may be anything: declare it with `response` in `config`',
+        '  not known 5:5 `price.output` may be anything: declare it with `defineScript({ output, run })`, or with `output` of the agent',
+        '',
+        '✓ 3 files, no problems',
+        '',
+      ].join('\n'),
+    );
+    const json = JSON.parse((await ensemble(['validate', '--types', '--json'], { cwd })).stdout);
+    const { types } = json.files.find(({ file }: { file: string }) => file === 'ensembles/order.yaml');
+    expect(types).toMatchObject({ ensemble: 'order', outputs: [{ name: 'name', type: 'any' }, { name: 'state' }] });
+    expect(types.unknown[1]).toMatchObject({ path: 'flow[0]', line: 4, source: 'ensembles/order.yaml' });
+  });
+
+  it('a project knows the types of its child ensembles, and what uses a broken agent has no further problem', async () => {
+    const cwd = makeFolder({
+      'ensembles/a.yaml':
+        'name: a\nflow:\n  - { ensemble: b, input: { n: "one" } }\noutputs: { x: "${b.output.totl}" }\n',
+      'ensembles/b.yaml':
+        'name: b\ninputs: { n: { type: number } }\nflow: [ { agent: broken } ]\noutputs: { total: "${input.n}", more: "${broken.output.any}" }\n',
+      'agents/broken.yaml': 'name: broken\noperation: api\nconfg: {}\n',
+    });
+    const { stderr } = await ensemble(['validate'], { cwd });
+    expect(stderr).toContain("flow[0].input.n: input `n` of ensemble `b` is a number, and this is 'one'");
+    expect(stderr).toContain('outputs.x: there is no `totl` in `b.output`, which has `total` and `more`');
+    expect(stderr).toContain('agents/broken.yaml:3:1 confg');
+    expect(stderr.endsWith('✗ 3 problems in 2 of 3 files\n')).toBe(true);
+  });
+
   it('accepts references that only a host can check in a file outside a project: scripts, variables, operations', async () => {
     const cwd = makeFolder({
       'loose.yaml': [

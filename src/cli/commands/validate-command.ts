@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { findTargets, requireProject, type Target } from '../project/find-target.ts';
 import { openApp } from '../project/open-app.ts';
-import { printIssue, summarize } from '../project/print-issues.ts';
+import { printIssue, printTypes, summarize } from '../project/print-issues.ts';
 import {
   checkAlone,
   checkInProject,
@@ -23,6 +23,8 @@ import { count, printJson } from '../terminal/text.ts';
 export interface ValidateOptions {
   readonly dir?: string;
   readonly json?: boolean;
+  /** Also prints the types of each ensemble. */
+  readonly types?: boolean;
   /** A module with the options of an app. */
   readonly app?: string;
 }
@@ -50,7 +52,12 @@ export async function validate(
   const found = [...files.values()];
   const failed = found.some(({ issues }) => issues.length > 0);
   if (options.json) {
-    const files = found.map(({ file, issues, warnings }) => ({ file, issues, warnings }));
+    const files = found.map(({ file, issues, warnings, types }) => ({
+      file,
+      issues,
+      warnings,
+      ...(options.types && types && { types }),
+    }));
     output.print(`${printJson({ files })}\n`);
     return failed ? 1 : 0;
   }
@@ -59,6 +66,8 @@ export async function validate(
   const warnings = found.flatMap((file) => file.warnings);
   for (const warning of warnings) output.say(`${colors.yellow('warning:')} ${printIssue(warning, colors)}\n\n`);
   for (const warning of await projects.warnings(cwd)) output.say(`${colors.yellow('warning:')} ${warning}\n`);
+  if (options.types)
+    for (const { file, types } of found) if (types) output.print(`${printTypes(file, types, colors)}\n\n`);
   for (const help of app === undefined ? await projects.helps() : []) output.say(`help: ${help}\n`);
   if (failed) output.say(`${colors.red('✗')} ${summarize(found)}\n`);
   else output.print(`✓ ${summarize(found)}${app === undefined ? '' : await projects.inCode()}\n`);

@@ -19,6 +19,24 @@ function printFrameLine(line: string, colors: Colors): string {
   return colors.dim(gutter) + (/^\s*\^+$/.test(rest) ? colors.red(rest) : rest);
 }
 
+/** The types of an ensemble, and what may be anything; without a line end. */
+export function printTypes(file: string, types: NonNullable<FileIssues['types']>, colors: Colors): string {
+  const { ensemble, inputs, steps, outputs, unknown } = types;
+  const rows = [
+    ['input', inputs],
+    ...steps.map(({ name, type }) => [`${name}.output`, type]),
+    ...outputs.map(({ name, type }) => [`outputs.${name}`, type]),
+  ] as const;
+  const width = Math.min(MAX_NAME_WIDTH, Math.max(...rows.map(([name]) => name.length)));
+  const lines = [`${colors.bold(file)}: ${ensemble}`];
+  for (const [name, type] of rows) lines.push(`  ${name.padEnd(width)}  ${type}`);
+  for (const { line, column, message } of unknown)
+    lines.push(`  ${colors.yellow('not known')} ${colors.dim(`${line}:${column}`)} ${message}`);
+  return lines.join('\n');
+}
+
+const MAX_NAME_WIDTH = 32;
+
 /** Such as `3 problems in 2 of 5 files`. */
 export function summarize(files: readonly FileIssues[]): string {
   const problems = files.reduce((sum, { issues }) => sum + issues.length, 0);

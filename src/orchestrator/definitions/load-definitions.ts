@@ -27,6 +27,7 @@ import type { ExpectedDocument } from '../../engine/execution/stored-execution.t
 import type { Logger } from '../../engine/host/logger.port.ts';
 import type { OutputCheck } from '../../engine/interpreter/run-ensemble.ts';
 import { SchemaTypes } from '../../engine/definition/types/from-json-schema.ts';
+import type { TypeReport } from '../../engine/definition/types/report-types.ts';
 import type { EnsembleTypes } from '../../engine/definition/types/walk/walker.ts';
 import { WEBHOOK_ROOT } from '../../engine/webhook/webhook.ts';
 import { type DefinitionSchemas, type InputCheck, inputCheck, outputCheck, takeSchemas } from './standard-schemas.ts';
@@ -93,7 +94,7 @@ export function loadStoredEnsemble(source: EnsembleSource, host: CompileHost): L
   const checked = checkSource(source, host);
   refuseBrokenDefinitions([findingsOf(checked, [], '')]);
   const loaded = toLoaded(checked);
-  return { ...loaded, warnings: toIssues(checkTypesOf([checked]).get(checked) ?? [], checked.parsed?.map) };
+  return { ...loaded, warnings: toIssues(checkTypesOf([checked]).get(checked)?.problems ?? [], checked.parsed?.map) };
 }
 
 /**
@@ -115,7 +116,11 @@ export async function loadNewEnsemble(
   refuseBrokenDefinitions([
     findingsOf(
       checked,
-      [...unknownCalls(calls, known), ...onlyInCode(checked), ...(checkTypesOf([checked]).get(checked) ?? [])],
+      [
+        ...unknownCalls(calls, known),
+        ...onlyInCode(checked),
+        ...(checkTypesOf([checked]).get(checked)?.problems ?? []),
+      ],
       '',
     ),
   ]);
@@ -157,7 +162,7 @@ export function loadEnsembles(
   const together = checkTogether(
     named.map(({ parsed, result }) => ({ ...(parsed as ParsedEnsemble), ...(result as CompileResult) })),
   );
-  const typeProblems = checkTypesOf(all);
+  const types = checkTypesOf(all);
   // An ensemble whose name could not be read may be the ensemble that a step starts.
   const names = named.length === all.length ? new Set(named.map(nameOf)) : undefined;
   refuseBrokenDefinitions(
@@ -166,7 +171,7 @@ export function loadEnsembles(
       const shared = together[named.indexOf(checked)] ?? [];
       return findingsOf(
         checked,
-        [...shared, ...unknown, ...(typeProblems.get(checked) ?? [])],
+        [...shared, ...unknown, ...(types.get(checked)?.problems ?? [])],
         nameOf(checked) || `ensembles[${i}]`,
       );
     }),
@@ -174,25 +179,26 @@ export function loadEnsembles(
   return new Map(all.map((checked) => [nameOf(checked), toLoaded(checked)]));
 }
 
+type TypesFound = ReturnType<NonNullable<CompileResult['types']>>;
+
 /** Checks the types of all ensembles, each after those that it starts. A circle of ensembles is not followed. */
-function checkTypesOf(all: readonly CheckedSource[]): ReadonlyMap<CheckedSource, readonly Problem[]> {
+function checkTypesOf(all: readonly CheckedSource[]): ReadonlyMap<CheckedSource, TypesFound> {
   const byName = new Map(all.map((checked) => [nameOf(checked), checked]));
-  const problems = new Map<CheckedSource, readonly Problem[]>();
-  const types = new Map<CheckedSource, EnsembleTypes | undefined>();
+  const types = new Map<CheckedSource, TypesFound>();
+  const begun = new Set<CheckedSource>();
   const schemas = new SchemaTypes();
   const typesOf = (checked: CheckedSource): EnsembleTypes | undefined => {
-    if (types.has(checked)) return types.get(checked);
-    types.set(checked, undefined);
+    if (begun.has(checked)) return types.get(checked)?.types;
+    begun.add(checked);
     const found = checked.result?.types?.((name) => {
       const child = byName.get(name);
       return child && typesOf(child);
     }, schemas);
-    if (found) problems.set(checked, found.problems);
-    types.set(checked, found?.types);
+    if (found) types.set(checked, found);
     return found?.types;
   };
   for (const checked of all) typesOf(checked);
-  return problems;
+  return types;
 }
 
 function nameOf({ parsed }: CheckedSource): string {
@@ -237,30 +243,62 @@ function refuseBrokenDefinitions(all: readonly Findings[]): void {
   throw new OrchestratorError('NOT_CONFIGURED', error.message, { details: error.details });
 }
 
+/** A definition of a file. */
+export interface DefinitionFile {
+  readonly source: EnsembleSource;
+  readonly file?: string | undefined;
+}
+
+/** What was found in one definition. */
+export interface CheckedDefinition {
+  readonly issues: readonly DefinitionIssue[];
+  /** Parts that are valid, but are probably a mistake or not supported yet. */
+  readonly warnings: readonly DefinitionIssue[];
+  /** The types of the ensemble, if it could be compiled. */
+  readonly types?: EnsembleReport | undefined;
+}
+
+/** The types of an ensemble as text, in the notation of TypeScript. */
+export interface EnsembleReport extends Omit<TypeReport, 'unknown'> {
+  readonly ensemble: string;
+  /** What may be anything, and how to declare it. */
+  readonly unknown: readonly DefinitionIssue[];
+}
+
 /**
- * All problems and warnings of one definition, which `ensemble validate` prints. Does not throw them.
+ * All problems and warnings of definitions, which `ensemble validate` prints. Does not throw them. A step that starts another of the
+ * definitions has its types.
  *
- * @param ensembles - the names of the ensembles that its steps may start. Default: any name
+ * @param ensembles - the names of the ensembles that steps may start. Default: any name
  */
-export function checkEnsemble(
-  source: EnsembleSource,
+export function checkDefinitions(
+  files: readonly DefinitionFile[],
   host: CompileHost,
-  file?: string,
   ensembles?: ReadonlySet<string>,
-): { readonly issues: readonly DefinitionIssue[]; readonly warnings: readonly DefinitionIssue[] } {
-  const { parsed, result, unread } = checkSource(source, host);
-  if (!result) {
-    return { issues: unread.map((issue) => (file === undefined ? issue : { ...issue, source: file })), warnings: [] };
-  }
-  const unknown = ensembles ? unknownCalls(result.calls, ensembles) : [];
-  return {
-    issues: toIssues(
-      [...result.problems, ...unknown, ...(result.types?.(() => undefined, new SchemaTypes()).problems ?? [])],
-      parsed?.map,
-      file,
-    ),
-    warnings: toIssues(result.warnings, parsed?.map, file),
-  };
+): readonly CheckedDefinition[] {
+  const all = files.map(({ source }) => checkSource(source, host));
+  const types = checkTypesOf(all);
+  return all.map((checked, i): CheckedDefinition => {
+    const { parsed, result, unread } = checked;
+    const file = files[i]?.file;
+    if (!result)
+      return { issues: unread.map((issue) => (file === undefined ? issue : { ...issue, source: file })), warnings: [] };
+    const found = types.get(checked);
+    const unknown = ensembles ? unknownCalls(result.calls, ensembles) : [];
+    const report = found?.report();
+    return {
+      issues: toIssues([...result.problems, ...unknown, ...(found?.problems ?? [])], parsed?.map, file),
+      warnings: toIssues(result.warnings, parsed?.map, file),
+      ...(report && {
+        types: { ensemble: nameOf(checked), ...report, unknown: toIssues(report.unknown, parsed?.map, file) },
+      }),
+    };
+  });
+}
+
+/** All problems and warnings of one definition. */
+export function checkEnsemble(source: EnsembleSource, host: CompileHost, file?: string): CheckedDefinition {
+  return checkDefinitions([{ source, file }], host)[0] as CheckedDefinition;
 }
 
 /** Checks the form of the shared agents. Their behaviour is checked where an ensemble uses them, and by {@link loadSharedAgent}. */

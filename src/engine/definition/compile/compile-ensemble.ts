@@ -11,6 +11,7 @@ import { expressionInKey } from '../../expression/compile/compile-value.ts';
 import { ParsedExpressions } from '../../expression/syntax/parsed-expressions.ts';
 import { checkTypes } from '../types/check-types.ts';
 import type { SchemaTypes } from '../types/from-json-schema.ts';
+import { reportTypes, type TypeReport } from '../types/report-types.ts';
 import type { EnsembleTypes, TypeCheck } from '../types/walk/walker.ts';
 import { checkNotReserved, type Report } from '../forms/check-shape.ts';
 import { createDroppedParts } from '../forms/dropped-parts.ts';
@@ -49,6 +50,8 @@ export interface CompileResult {
     schemas: SchemaTypes,
   ) => {
     readonly types: EnsembleTypes;
+    /** The types as text, and what may be anything. */
+    readonly report: () => TypeReport;
     readonly problems: readonly Problem[];
   };
 }
@@ -99,8 +102,23 @@ export function compileEnsemble(parsed: ParsedEnsemble, host: CompileHost): Comp
       const path = parsed.sourceOf(problem.path);
       found.set(`${JSON.stringify(path)}|${problem.offset ?? ''}|${problem.message}`, { ...problem, path });
     };
+    const checked = checkTypes({
+      definition,
+      agents: context.agents,
+      host,
+      parsed: trees,
+      report: add,
+      child,
+      schemas,
+    });
+    const behaviourOf = (name: string) => context.agents.get(name)?.behaviour ?? host.sharedAgents.get(name);
     return {
-      types: checkTypes({ definition, agents: context.agents, host, parsed: trees, report: add, child, schemas }),
+      types: checked,
+      report: () => {
+        const reported = reportTypes(checked, definition, behaviourOf);
+        const unknown = reported.unknown.map((one) => ({ ...one, path: parsed.sourceOf(one.path) }));
+        return { ...reported, unknown };
+      },
       problems: [...found.values()],
     };
   };

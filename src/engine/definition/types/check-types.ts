@@ -42,6 +42,7 @@ export function checkTypes(check: TypeCheck): EnsembleTypes {
     handled: handledSteps(definition, check.host),
     walkStep,
     returnOf: (name) => returnOf(name, check),
+    answers: [],
     levels: 0,
     fuel: MAX_VISITS,
     quiet: false,
@@ -55,8 +56,8 @@ export function checkTypes(check: TypeCheck): EnsembleTypes {
     name,
     required(valueType(value as Json, { level, place, path: ['outputs', name] }, walker)),
   ]);
-  const steps = new Map([...level.results].map(([name, { output }]) => [name, output]));
-  return { inputs, needed: neededInputs(definition.inputs), outputs: recordOf(outputs), steps };
+  const { answers } = walker;
+  return { inputs, needed: neededInputs(definition.inputs), outputs: recordOf(outputs), answers };
 }
 
 function returnOf(name: string, { host, schemas }: TypeCheck): Type {

@@ -59,6 +59,7 @@ export function finish(
   const mayFail = how.canFail || (name !== undefined && walker.handled.has(name));
   const status = COMPLETED | (mayFail ? FAILED : 0) | (guard.isConditional ? SKIPPED : 0);
   if (name !== undefined) {
+    if (!walker.quiet) walker.answers.push({ name, path: at.path, output });
     const before = at.level.results.get(name);
     const why =
       how.why ??

@@ -22,8 +22,15 @@ export interface EnsembleTypes {
   readonly outputs: Type;
   /** The inputs that an execution is refused without. */
   readonly needed: ReadonlySet<string>;
-  /** The outputs of the steps of the outermost level, by name. */
-  readonly steps: ReadonlyMap<string, Type>;
+  /** What each named step gives, in the order of the flow. */
+  readonly answers: readonly Answer[];
+}
+
+/** What a step gives. */
+export interface Answer {
+  readonly name: string;
+  readonly path: Path;
+  readonly output: Type;
 }
 
 /** What the app has. */
@@ -59,6 +66,7 @@ export interface Walker extends TypeCheck {
   readonly handled: ReadonlySet<string>;
   /** What a function of the host returns. */
   readonly returnOf: (name: string) => Type;
+  readonly answers: Answer[];
   levels: number;
   /** Infers a step. @returns its output, as a `foreach` and a `parallel` collect it */
   readonly walkStep: (step: StepDefinition, path: Path, level: LevelTypes, place: Place, walker: Walker) => Type;
