@@ -24,7 +24,7 @@ import { definitionSchema, type ProjectNames } from './schema/definition-schema.
 
 export { issueParts } from '../engine/definition/source/definition-issue.ts';
 export { verifySignature } from '../engine/signing/sign-payload.ts';
-export { awaitedNames } from '../orchestrator/signals/awaited-names.ts';
+export { awaitedSignals } from '../orchestrator/signals/signal-forms.ts';
 export { readApp } from '../project/read-app.ts';
 export type { DefinitionIssue, FileIssues, GitComponents, OpenedProject, Orchestrator, ProjectOptions };
 export { embeddedEngine, memoryStorage, parseEnsemble, signAsSender, sqliteStorage };

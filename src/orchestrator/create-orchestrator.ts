@@ -57,6 +57,7 @@ import { createExecutionService, type ExecutionService } from './runs/execution-
 import { createExecutions, type Executions } from './runs/executions.ts';
 import type { ExecutionHandle } from './runs/handles.ts';
 import type { Schedules } from './schedules/schedule-control.ts';
+import { createSignalForms } from './signals/signal-forms.ts';
 import { createSignalLinks, type SignalLinks } from './signals/signal-links.ts';
 import { steadyClock } from './timed/steady-clock.ts';
 import { connectTelemetry } from './telemetry.ts';
@@ -214,7 +215,8 @@ export function createOrchestrator(given: OrchestratorOptions = {}): Orchestrato
     forget: ({ kind, name }) => catalog.forget(kind as Kind, name),
   });
   const { rollouts } = components;
-  const executions = createExecutions({ storage, patient, clock, executionService, ids, restore });
+  const forms = createSignalForms(patient.definitions);
+  const executions = createExecutions({ storage, patient, clock, executionService, ids, forms, restore });
   const served = { storage, clock, logger, masking, host, brand, ensembles, executionService, events, ids };
   const { work, deliveries, ...timed } = createTimedParts(options, { ...served, executions, tracing, rollouts });
   // The first start also begins to do what is timed.
@@ -246,7 +248,7 @@ export function createOrchestrator(given: OrchestratorOptions = {}): Orchestrato
     state: createEnsembleStates({ store: storage.state, clock, ensembles: ensemblesApi }),
     signalLinks:
       linkSecrets &&
-      createSignalLinks({ secrets: linkSecrets, texts: options.signalLinks?.texts, clock, executionService }),
+      createSignalLinks({ secrets: linkSecrets, texts: options.signalLinks?.texts, clock, executionService, forms }),
     async ready() {
       await Promise.all([readyPorts(options), storage.definitions.get('-')]);
       await executionService.engine.open();

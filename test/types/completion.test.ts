@@ -46,7 +46,11 @@ function offered(step: string): string[] {
 }
 
 it.each([
-  ['the keys of a wait, and no others', "{ wait: 'go', | }", ['condition', 'name', 'onTimeout', 'timeout']],
+  [
+    'the keys of a wait, and no others',
+    "{ wait: 'go', | }",
+    ['condition', 'fields', 'name', 'onTimeout', 'text', 'timeout', 'title'],
+  ],
   [
     'the keys of the config of api',
     "{ agent: 'a', operation: 'api', config: { url: 'u', | } }",

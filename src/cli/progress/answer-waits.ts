@@ -1,6 +1,8 @@
 /** Answers the waits of a run: with signals of the command line, with what a person types, or not at all. */
 
 import { messageOf } from '../../engine/base/errors.ts';
+import type { JsonObject } from '../../engine/base/json/json.ts';
+import type { SignalForm } from '../../engine/signal/signal-page.ts';
 import type { GivenSignals } from '../project/read-signals.ts';
 import type { Orchestrator } from '../start.ts';
 import { type Asker, createAsker } from '../terminal/ask-line.ts';
@@ -95,7 +97,9 @@ export function answerWaits(orchestrator: Orchestrator, dependencies: AnswerDepe
     const wait = { executionId, signal, until };
     if (payloads.length > 0) {
       const sending = send(orchestrator, wait, payloads.shift(), dependencies.output);
-      sent = sent.then(() => sending);
+      sent = sent.then(async () => {
+        if (!(await sending)) leave(wait);
+      });
     } else if (asking) asking.add(wait);
     else leave(wait);
   });
@@ -109,16 +113,19 @@ export function answerWaits(orchestrator: Orchestrator, dependencies: AnswerDepe
   };
 }
 
+/** @returns false for a payload that does not fit, so that the wait needs another one */
 async function send(
   { executions }: Orchestrator,
   { executionId, signal }: AwaitedSignal,
   payload: unknown,
   { say }: Output,
-): Promise<void> {
+): Promise<boolean> {
   try {
     await executions.signal(executionId, signal, payload);
+    return true;
   } catch (error) {
     say(`signal ${signal} could not be sent: ${oneLine(messageOf(error))}\n`);
+    return !(error instanceof Error && 'code' in error && error.code === 'INVALID_INPUT');
   }
 }
 
@@ -135,14 +142,17 @@ function createQuestions(
   const ask = async (wait: AwaitedSignal): Promise<void> => {
     const { executionId, signal, until } = wait;
     if (ended.aborted || until <= Date.now()) return;
-    const { ensemble } = await orchestrator.executions.status(executionId);
+    const { ensemble, forms = {} } = await orchestrator.executions.get(executionId);
     progress?.pause?.();
     const time = Number.isFinite(until) ? `, at most ${formatDuration(until - Date.now())}` : '';
     output.say(`${oneLine(ensemble)} waits for the signal ${signal}${time}\n`);
-    const answer = await readAnswer(asker, output, until, ended);
+    for (const line of formLines(forms[signal])) output.say(`  ${oneLine(line)}\n`);
+    for (;;) {
+      const answer = await readAnswer(asker, output, until, ended);
+      if (answer === 'no input') leave(wait);
+      if (typeof answer === 'string' || (await send(orchestrator, wait, answer.payload, output))) break;
+    }
     progress?.resume?.();
-    if (answer === 'no input') leave(wait);
-    else if (answer !== 'too late') await send(orchestrator, wait, answer.payload, output);
   };
   return {
     add(wait: AwaitedSignal) {
@@ -150,6 +160,16 @@ function createQuestions(
     },
     close: () => asker.close(),
   };
+}
+
+/** What a wait asks for. */
+function formLines({ title, text, fields }: SignalForm = {}): string[] {
+  const required = (fields?.required ?? []) as readonly string[];
+  const named = Object.entries((fields?.properties ?? {}) as Readonly<Record<string, JsonObject>>).map(
+    ([name, { type, enum: allowed }]) =>
+      `${name}${required.includes(name) ? '' : '?'}: ${Array.isArray(allowed) ? allowed.map((one) => JSON.stringify(one)).join(' | ') : (type ?? 'any')}`,
+  );
+  return [title, text, named.length > 0 ? `{ ${named.join(', ')} }` : undefined].filter((line) => line !== undefined);
 }
 
 type Answer = { readonly payload: unknown } | 'no input' | 'too late';

@@ -69,9 +69,9 @@ async function namesOf({ ensembles }: start.Orchestrator, ensemble: string): Pro
   const found = new Set([ensemble]);
   for (const one of found) {
     const { flow } = (await ensembles.get(one)).definition;
-    const own = start.awaitedNames(flow);
+    const own = start.awaitedSignals(flow);
     if (own === 'any') return 'any';
-    for (const name of own) names.add(name);
+    for (const name of own.keys()) names.add(name);
     for (const child of childrenOf(flow)) found.add(child);
   }
   return names;

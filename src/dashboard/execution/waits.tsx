@@ -2,10 +2,12 @@
 
 import { useState } from 'preact/hooks';
 import type { Execution, PendingWait } from '../../engine/execution/execution.ts';
+import type { SignalForm } from '../../engine/signal/signal-page.ts';
 import { linkTo } from '../address.ts';
 import { useApp } from '../app-state.ts';
 import { count, oneLine } from '../format.ts';
 import { Confirm } from '../parts/dialog.tsx';
+import { defaultTexts, FormFields, readFields } from '../parts/form-fields.tsx';
 import { Instant } from '../parts/instant.tsx';
 import { JsonField, readJson } from '../parts/json-field.tsx';
 
@@ -19,7 +21,13 @@ export function Waits({ execution, onChange }: WaitsProps) {
   const [signal, setSignal] = useState<string>();
   const { waitingFor, waitingForOmitted = 0 } = execution;
   const dialog = signal !== undefined && (
-    <SignalDialog id={execution.id} name={signal} onSent={onChange} onClose={() => setSignal(undefined)} />
+    <SignalDialog
+      id={execution.id}
+      name={signal}
+      form={execution.forms?.[signal]}
+      onSent={onChange}
+      onClose={() => setSignal(undefined)}
+    />
   );
   // The dialog stays when somebody else has answered: its refusal must be seen.
   if (waitingFor.length === 0) return <>{dialog}</>;
@@ -77,25 +85,33 @@ function Wait({ wait: { kind, name = '', key, executionId, since, until } }: { r
 interface SignalProps {
   readonly id: string;
   readonly name: string;
+  readonly form: SignalForm | undefined;
   onSent(): void;
   onClose(): void;
 }
 
-function SignalDialog({ id, name, onSent, onClose }: SignalProps) {
+function SignalDialog({ id, name, form = {}, onSent, onClose }: SignalProps) {
   const { client, say } = useApp();
+  const { title, text, fields } = form;
   const [payload, setPayload] = useState('null');
+  const [texts, setTexts] = useState(() => (fields ? defaultTexts(fields) : {}));
   const send = async () => {
     await client.call('POST /executions/:id/signals/:signal', {
       id,
       signal: name,
-      body: readJson(payload, 'the payload'),
+      body: fields ? readFields(fields, texts) : readJson(payload, 'the payload'),
     });
     say('The signal is stored.');
     onSent();
   };
   return (
-    <Confirm title={`Send the signal ${name}`} action="Send it" onConfirm={send} onClose={onClose}>
-      <JsonField label="Payload, as JSON" value={payload} onValue={setPayload} />
+    <Confirm title={title ?? `Send the signal ${name}`} action="Send it" onConfirm={send} onClose={onClose}>
+      {text !== undefined && <p>{text}</p>}
+      {fields ? (
+        <FormFields fields={fields} texts={texts} onTexts={setTexts} />
+      ) : (
+        <JsonField label="Payload, as JSON" value={payload} onValue={setPayload} />
+      )}
       <p class="hint">
         The <code>wait</code> for this name takes it once. It can't be taken back.
       </p>

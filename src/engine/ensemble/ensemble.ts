@@ -217,6 +217,15 @@ export interface WaitStep<Signal extends string = string> {
   readonly timeout?: WrittenDuration | undefined;
   /** If no signal arrives in time, the step fails with `TIMEOUT` (default), or the flow continues with null. */
   readonly onTimeout?: 'fail' | 'continue' | undefined;
+  /**
+   * The JSON Schema of the payload, with `type: object`: the form of the signal. A payload that does not fit is refused with
+   * `INVALID_INPUT`, and the wait continues. Default: any payload.
+   */
+  readonly fields?: JsonObject | undefined;
+  /** What the form asks, for people: plain text without expressions. */
+  readonly title?: string | undefined;
+  /** More about it. */
+  readonly text?: string | undefined;
   /** The name of its result: the payload of the signal. */
   readonly name?: string | undefined;
   /** A condition: an expression or a boolean. The step runs only if it holds. */

@@ -1,5 +1,6 @@
 /** The execution of an ensemble: its statuses, its record, and its agents' runs. */
 
+import type { SignalForm } from '../signal/signal-page.ts';
 import type { Json, JsonObject } from '../base/json/json.ts';
 import type { UsedComponent } from '../component/component.ts';
 
@@ -217,6 +218,8 @@ export interface Execution<Output = Json> extends AcceptedExecution {
   readonly metrics: ExecutionMetrics;
   /** What it waits for: the first 100, in the order in which they began to wait. Empty unless its status is `waiting`. */
   readonly waitingFor: readonly PendingWait[];
+  /** The forms of the signals that it waits for, by the name of the signal. Only in the record of one execution. */
+  readonly forms?: Readonly<Record<string, SignalForm>>;
   /** How many more waits there are than `waitingFor` has. Absent if it has all. */
   readonly waitingForOmitted?: number;
   /** How often another process took it over, because its process was considered dead. */

@@ -2,14 +2,18 @@
 
 import type { JsonObject } from '../base/json/json.ts';
 
-/** What the page shows and asks. Every text is shown as it is, never as HTML. */
-export interface SignalPage {
+/** What a person is asked for a signal, as its `wait` says it. Every text is shown as it is, never as HTML. */
+export interface SignalForm {
   readonly title?: string;
   readonly text?: string;
-  /** The text of the button. */
-  readonly confirm?: string;
   /** A JSON Schema of type `object`. Each property is a field of the form, with its `title` as label; the payload of the signal gets the values. */
   readonly fields?: JsonObject;
+}
+
+/** What the page of a link shows and asks: the form of the signal, and what the link sets in it. */
+export interface SignalPage extends SignalForm {
+  /** The text of the button. */
+  readonly confirm?: string;
 }
 
 export const SIGNAL_LINK_STATES = ['open', 'given', 'answered', 'over', 'unknown', 'invalid'] as const;

@@ -44,6 +44,10 @@ function list<T>(items: Shape<T>): Shape<readonly T[]> {
   return { type: 'array', items };
 }
 
+function mapOf<T>(values: Shape<T>): Shape<Readonly<Record<string, T>>> {
+  return { type: 'object', additionalProperties: values };
+}
+
 function either<A, B>(...schemas: readonly [Shape<A>, Shape<B>]): Shape<A | B> {
   return { anyOf: schemas };
 }
@@ -93,6 +97,7 @@ const executionShapes = {
     kind: oneOf(['signal', 'sleep', 'retry', 'child']),
     ...{ 'name?': text, 'executionId?': text, since: instant, 'until?': instant },
   }),
+  SignalForm: object({ 'title?': text, 'text?': text, 'fields?': anyObject }),
   AgentResult: object({
     name: text,
     key: text,
@@ -111,6 +116,7 @@ const executionShapes = {
     ...{ createdAt: instant, 'startedAt?': instant, 'finishedAt?': instant, 'deadlineAt?': instant, 'duration?': ms },
     ...{ 'retryOf?': text, 'retriedBy?': text, 'parentId?': text, metrics: ref('Metrics') },
     ...{ waitingFor: list(ref('PendingWait')), 'waitingForOmitted?': whole, recoveries: whole },
+    'forms?': mapOf(ref('SignalForm')),
     'components?': list(ref('UsedComponent')),
     agents: list(ref('AgentResult')),
     'omitted?': list(oneOf(['input', 'output', 'partialOutput'])),

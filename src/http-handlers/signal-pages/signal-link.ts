@@ -1,6 +1,8 @@
 /** `/signals/:token`: the pages of a link of `signalUrl()`. Opening the page changes nothing; its form sends the signal. */
 
 import { OrchestratorError } from '../../engine/base/errors.ts';
+import type { JsonObject } from '../../engine/base/json/json.ts';
+import { isAskedPlainly } from '../../engine/signal/form-field.ts';
 import type { SignalLinkState } from '../../engine/signal/signal-page.ts';
 import { BODY_TYPES } from '../../engine/webhook/webhook.ts';
 import type { SignalLinkStatus } from '../../orchestrator/signals/signal-links.ts';
@@ -99,6 +101,8 @@ function formOf(
     readonly properties?: Readonly<Record<string, Field>>;
     readonly required?: readonly string[];
   };
+  const others = issues.filter(({ path }) => !Object.hasOwn(properties, path));
+  const general = others.map(({ path, message }) => `<p><em>${shown(`${path} ${message}`.trim())}</em></p>`);
   const fields = Object.entries(properties).map(([name, field]) => {
     const { title = name, description } = field;
     const problems = issues.filter(({ path }) => path === name).map(({ message }) => `<br><em>${shown(message)}</em>`);
@@ -112,7 +116,7 @@ function formOf(
     );
     return `<p><label>${shown(String(title))}<br>${input}</label>${help}${problems.join('')}</p>`;
   });
-  return `<form method="post">${fields.join('')}<button type="submit">${shown(confirm)}</button></form>`;
+  return `<form method="post">${general.join('')}${fields.join('')}<button type="submit">${shown(confirm)}</button></form>`;
 }
 
 const INPUT_TYPES: Readonly<Record<string, string>> = { date: 'date', email: 'email', uri: 'url', time: 'time' };
@@ -126,7 +130,8 @@ function inputOf(
   given: string | undefined,
   shown: (text: string) => string,
 ): string {
-  const value = given ?? (preset === undefined ? '' : String(preset));
+  const value =
+    given ?? (preset === undefined ? '' : typeof preset === 'object' ? JSON.stringify(preset) : String(preset));
   const attributes = (more: Readonly<Record<string, unknown>>) =>
     Object.entries({ name, ...more })
       .flatMap(([key, one]) => (one === undefined ? [] : [`${key}="${shown(String(one))}"`]))
@@ -145,7 +150,7 @@ function inputOf(
     const step = type === 'integer' ? 1 : 'any';
     return `<input ${attributes({ type: 'number', step, min: minimum, max: maximum, required, value })}>`;
   }
-  if (Number(maxLength) > ONE_LINE)
+  if (Number(maxLength) > ONE_LINE || !isAskedPlainly({ type, enum: allowed } as JsonObject))
     return `<textarea ${attributes({ maxlength: maxLength, required })}>${shown(value)}</textarea>`;
   const kind = INPUT_TYPES[String(format)] ?? 'text';
   return `<input ${attributes({ type: kind, maxlength: maxLength, required, value })}>`;

@@ -29,7 +29,7 @@ import type { MaybePromise } from '../../engine/operation/operation.port.ts';
 import type { ExecutionQuery, RecordReader, Storage, StoredDefinition } from '../../engine/storage/storage.port.ts';
 import type { LoadedEnsemble } from '../definitions/load-definitions.ts';
 import { checkPrincipal } from '../options/options.ts';
-import { createSignalCheck } from '../signals/awaited-names.ts';
+import type { SignalForms } from '../signals/signal-forms.ts';
 import { type SignalOptions, toSignal } from '../signals/signals.ts';
 import { createEventTickets, type EventTicket } from './event-tickets.ts';
 import type { RetryOptions } from './execute-options.ts';
@@ -203,6 +203,7 @@ export interface ExecutionsDependencies {
   readonly clock: Clock;
   readonly executionService: ExecutionService;
   readonly ids: IdSource;
+  readonly forms: SignalForms;
   restore(definition: StoredDefinition, ensemble: string): MaybePromise<LoadedEnsemble | string>;
 }
 
@@ -221,12 +222,11 @@ function createFinders({ executions }: RecordReader) {
 }
 
 export function createExecutions(dependencies: ExecutionsDependencies): Executions {
-  const { storage, patient, clock, executionService, ids, restore } = dependencies;
+  const { storage, patient, clock, executionService, ids, forms, restore } = dependencies;
   const { definitions } = patient;
   const tickets = createEventTickets(storage.tokens, clock);
   const { turns, engine } = executionService;
   const records = engine.records ?? storage;
-  const checkSignal = createSignalCheck(definitions);
   const atWork = createStepsAtWork({ ...executionService, clock, definitions, restore });
   const { find, statusOf } = createFinders(records);
   const acting = createFinders(executionService.records);
@@ -283,9 +283,9 @@ export function createExecutions(dependencies: ExecutionsDependencies): Executio
     },
     async signal(id, name, payload, options) {
       const execution = await acting.statusOf(id);
-      const signal = toSignal(execution.id, name, payload, options, { clock, ids });
-      if (!isFinal(execution.status)) await checkSignal(execution, name);
-      if ((await engine.signal(signal)) === 'stored') return acting.find(id);
+      const given = toSignal(execution.id, name, payload, options, { clock, ids });
+      const checked = isFinal(execution.status) ? given.payload : await forms.check(execution, name, given.payload);
+      if ((await engine.signal({ ...given, payload: checked })) === 'stored') return acting.find(id);
       const { status } = await acting.statusOf(id);
       throw conflict({ ...execution, status }, `execution ${execution.id} accepts no more signals: it is ${status}`);
     },
@@ -295,7 +295,7 @@ export function createExecutions(dependencies: ExecutionsDependencies): Executio
       const now = await acting.statusOf(executionId);
       throw conflict(now, `execution ${executionId} has not ended: it is ${now.status}; cancel it first`);
     },
-    get: find,
+    get: async (id) => forms.addTo(await find(id)),
     status: async (id) => cloneJson(await statusOf(id)),
     async list(given = {}) {
       const { query, key, values, size, cursorAfter } = readExecutionFilter(given);

@@ -1,13 +1,22 @@
 /** Reads and uses the links that `signalUrl()` created, as the public `orchestrator.signalLinks`. */
 
-import type { Json, JsonObject } from '../../engine/base/json/json.ts';
+import { isOrchestratorError } from '../../engine/base/errors.ts';
+import { copyJson, type Json, JsonError, type JsonObject } from '../../engine/base/json/json.ts';
+import { isMap } from '../../engine/json-schema/check-json-schema.ts';
 import { compileJsonSchema } from '../../engine/json-schema/compile-json-schema.ts';
 import { isFinal } from '../../engine/execution/execution.ts';
-import type { SignalLinkState, SignalPage, SignalPageTexts } from '../../engine/signal/signal-page.ts';
+import {
+  type SignalForm,
+  type SignalLinkState,
+  type SignalPage,
+  type SignalPageTexts,
+} from '../../engine/signal/signal-page.ts';
 import type { NewSignal } from '../../engine/execution/stored-execution.ts';
 import type { Clock } from '../../engine/host/clock.port.ts';
 import { linkSignalId, readLink, type SignalLink } from '../../engine/signing/signal-link.ts';
+import { readField } from '../../engine/signal/form-field.ts';
 import type { ExecutionService } from '../runs/execution-service.ts';
+import type { SignalForms } from './signal-forms.ts';
 
 /** The state of a link, and its content. An unknown link has only a state. */
 export interface SignalLinkStatus {
@@ -42,6 +51,7 @@ export interface SignalLinksDependencies {
   readonly texts: SignalPageTexts | undefined;
   readonly clock: Clock;
   readonly executionService: ExecutionService;
+  readonly forms: SignalForms;
 }
 
 export function createSignalLinks({
@@ -49,6 +59,7 @@ export function createSignalLinks({
   texts = {},
   clock,
   executionService,
+  forms,
 }: SignalLinksDependencies): SignalLinks {
   const { records, engine } = executionService;
   const stateOf = async (link: SignalLink): Promise<SignalLinkState> => {
@@ -74,13 +85,22 @@ export function createSignalLinks({
   const answer = async (token: string, values?: Readonly<Record<string, string>>): Promise<SignalLinkStatus> => {
     const link = typeof token === 'string' ? readLink(token, secrets) : undefined;
     if (!link) return { state: 'unknown' };
-    const { executionId, name, payload, page } = link;
+    const { executionId, name, payload } = link;
+    const execution = await records.executions.getStatus(executionId);
+    const page = pageOf(link, execution && (await forms.find(execution, name)));
     const status = { executionId, name, payload, ...(page && { page }) };
     const state = await stateOf(link);
-    if (!values || state !== 'open') return { state, ...status };
+    if (!values || state !== 'open' || !execution) return { state, ...status };
     const filled = fillPayload(payload, page, values);
     if ('issues' in filled) return { state: 'invalid', ...status, issues: filled.issues };
-    return { ...status, state: await send(link, filled.payload), payload: filled.payload };
+    let checked = filled.payload;
+    try {
+      if (!link.page?.fields) checked = await forms.check(execution, name, checked);
+    } catch (thrown) {
+      if (!isOrchestratorError(thrown, 'INVALID_INPUT') || !thrown.details.issues) throw thrown;
+      return { state: 'invalid', ...status, issues: thrown.details.issues };
+    }
+    return { ...status, state: await send(link, checked), payload: checked };
   };
 
   return {
@@ -90,29 +110,43 @@ export function createSignalLinks({
   };
 }
 
+/** What the page of a link shows: the form of the signal without the fields that the payload has, and what the link says itself. */
+function pageOf({ payload, page }: SignalLink, form: SignalForm | undefined): SignalPage | undefined {
+  if (!form) return page;
+  const { fields, ...texts } = form;
+  const asked = page?.fields ?? (fields && withoutKeys(fields, payload));
+  return { ...texts, ...page, ...(asked && { fields: asked }) };
+}
+
+function withoutKeys(fields: JsonObject, payload: Json): JsonObject | undefined {
+  if (!isMap(payload)) return fields;
+  const isAsked = (name: string) => !Object.hasOwn(payload, name);
+  const properties = Object.entries(fields.properties as JsonObject).filter(([name]) => isAsked(name));
+  if (properties.length === 0) return undefined;
+  const required = ((fields.required ?? []) as readonly string[]).filter(isAsked);
+  return { ...fields, properties: Object.fromEntries(properties), required };
+}
+
 type Filled = { readonly payload: Json } | { readonly issues: NonNullable<SignalLinkStatus['issues']> };
 
 /** The payload with the values of the fields, as their schema reads them. Values of other names don't count. */
-function fillPayload(payload: Json, page: SignalPage | undefined, values: Readonly<Record<string, string>>): Filled {
+function fillPayload(payload: Json, page: SignalPage | undefined, form: Readonly<Record<string, string>>): Filled {
   if (!page?.fields) return { payload };
   const properties = Object.entries(page.fields.properties as Readonly<Record<string, JsonObject>>);
   const given = properties.flatMap(([name, field]) => {
-    const value = readField(field, Object.hasOwn(values, name) ? values[name] : undefined);
+    const value = readField(field, Object.hasOwn(form, name) ? form[name] : undefined);
     return value === undefined ? [] : [[name, value] as const];
   });
-  const checked = compileJsonSchema(page.fields)(Object.fromEntries(given));
+  let values: Json;
+  try {
+    values = copyJson(Object.fromEntries(given));
+  } catch (thrown) {
+    if (!(thrown instanceof JsonError)) throw thrown;
+    return { issues: [thrown.problem] };
+  }
+  const checked = compileJsonSchema(page.fields)(values);
   if ('problems' in checked) return { issues: checked.problems };
   return { payload: { ...(payload as JsonObject | null), ...(checked.value as JsonObject) } };
-}
-
-/** @param text - as a form sends it: a box that is not checked is not there, and a field that is left empty is empty text */
-function readField({ type, enum: allowed }: JsonObject, text: string | undefined): Json | undefined {
-  if (type === 'boolean') return text !== undefined && text !== 'false';
-  if (text === undefined || text === '') return undefined;
-  if (Array.isArray(allowed)) return (allowed as readonly Json[]).find((one) => String(one) === text) ?? text;
-  if (type !== 'number' && type !== 'integer') return text;
-  // As people write numbers: not in hexadecimal, and without an exponent.
-  return /^[+-]?(\d+\.?\d*|\.\d+)$/.test(text.trim()) ? Number(text) : text;
 }
 
 const BRANCH = /^(foreach|parallel)\[\d+\]$/;

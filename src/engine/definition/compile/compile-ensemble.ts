@@ -212,6 +212,7 @@ function createContext(parsed: ParsedEnsemble, host: CompileHost, report: Report
     agents: declareAgents(definition, report),
     mayBeBroken: (name) => parsed.openNames || parsed.brokenNames.has(name),
     usedAgents: new Map(),
+    signalForms: new Map(),
     needs: new Set(),
     requestReads,
     prompts: { hasRoute: false, hasReference: false, missing: [] },

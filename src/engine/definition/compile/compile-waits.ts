@@ -1,16 +1,20 @@
 /** Compiles the steps that wait for an instant or for a signal. */
 
 import { MAX_SLEEP_MS, nearestDuration, parseDuration } from '../../base/time/duration.ts';
+import { canonicalJson } from '../../base/json/json.ts';
 import { describeValue } from '../../base/wording.ts';
 import type { CompiledSleepStep, CompiledWaitStep } from '../../compiled/compiled-ensemble.ts';
 import { parseInstant } from '../../expression/functions/instant.ts';
 import type { SleepStep, WaitStep } from '../../ensemble/ensemble.ts';
 import { NAME_PATTERN } from '../../ensemble/name.ts';
+import { schemaIssues } from '../../json-schema/check-by-schema.ts';
+import { isMap } from '../../json-schema/check-json-schema.ts';
 import type { Report } from '../forms/check-shape.ts';
 import { DURATION_RULE, INSTANT_RULE, SIGNAL_RULE, TIMEOUT_RULE } from '../forms/flow-forms.ts';
 import type { Path } from '../source/problem.ts';
 import { resultOf } from './compile-blocks.ts';
 import type { CompiledField } from './config/compile-fields.ts';
+import type { FlowContext } from './resolve-agent.ts';
 import { bracesIn } from './names/double-braces.ts';
 import type { Level, StepPlace } from './names/flow-level.ts';
 
@@ -85,6 +89,7 @@ export function compileWait(step: WaitStep, place: StepPlace, level: Level): Com
       message: 'needs a `timeout` in the same step: without one, the wait has no end',
     });
   }
+  checkForm(step, place.path, level.context);
   const value = timeout === undefined ? undefined : compileTimeout(timeout, at('timeout'), level);
   return {
     kind: 'wait',
@@ -94,6 +99,29 @@ export function compileWait(step: WaitStep, place: StepPlace, level: Level): Com
     timeout: value?.evaluate,
     continues: onTimeout === 'continue',
   };
+}
+
+/** Checks the form of a signal: what its waits say of it must be the same. */
+function checkForm(step: WaitStep, path: Path, { report, signalForms }: FlowContext): void {
+  const { wait: signal, fields, title, text } = step;
+  for (const [key, value] of Object.entries({ title, text })) {
+    if (value === undefined || !/\$\{|\{\{/.test(value)) continue;
+    const message = `must be plain text, because it is shown before the wait begins; write a text with values in the third argument of \`signalUrl('${signal}', ...)\``;
+    report({ path: [...path, key], message });
+  }
+  if (fields !== undefined) {
+    const at = [...path, 'fields'];
+    if (fields.type !== 'object' || !isMap(fields.properties))
+      report({ path: at, message: 'must be a JSON Schema with `type: object` and `properties`' });
+    else for (const problem of schemaIssues(fields, at)) report(problem);
+  }
+  const form = canonicalJson({ ...(fields && { fields }), ...(title && { title }), ...(text && { text }) });
+  if (form === '{}') return;
+  const other = signalForms.get(signal);
+  signalForms.set(signal, other ?? form);
+  if (other === undefined || other === form) return;
+  const message = `another wait for \`${signal}\` says something else in \`fields\`, \`title\` or \`text\`: give the two signals different names, or write it at one of them`;
+  report({ path: [...path, 'wait'], message });
 }
 
 /** Compiles a duration, and checks one without an expression. @param rule - the start of the message */

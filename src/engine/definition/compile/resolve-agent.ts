@@ -41,6 +41,8 @@ export interface FlowContext {
   /** Filled during the compilation: the number of steps that use each agent. */
   readonly usedAgents: Map<string, number>;
   readonly needs: Set<string>;
+  /** Filled during the compilation: the form of each signal, as text. */
+  readonly signalForms: Map<string, string>;
   /** Filled during the compilation: the parts of its request that the definition reads. */
   readonly requestReads: Set<RequestPart>;
   /** Filled during the compilation: whether a router gives a prompt, and what to report of the agents without one if none does. */

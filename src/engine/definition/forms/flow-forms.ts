@@ -5,7 +5,7 @@ import { once } from '../../base/once.ts';
 import { NAME_RULE } from '../../ensemble/name.ts';
 import type { StepVerb } from '../../ensemble/step-verb.ts';
 import type { StandIns } from './check-shape.ts';
-import { flag, form, guard, hintsFor, type KeyHint, name, steps, text, wholeNumber } from './form.ts';
+import { flag, form, guard, hintsFor, jsonObject, type KeyHint, name, steps, text, wholeNumber } from './form.ts';
 
 const NO_RESULT: KeyHint = { says: 'it has no result of its own; name the steps inside' };
 const ofAgents = () =>
@@ -146,6 +146,9 @@ export const waitStepSchema = form(
     wait: z.string({ error: SIGNAL_RULE }),
     timeout: z.optional(z.union([text(), duration()], { error: TIMEOUT_RULE })),
     onTimeout: z.optional(z.enum(['fail', 'continue'])),
+    fields: z.optional(jsonObject()),
+    title: z.optional(text()),
+    text: z.optional(text()),
     ...common(),
   }),
   () => ({
@@ -153,6 +156,7 @@ export const waitStepSchema = form(
     ...hintsFor(['signal', 'for', 'event'], { means: 'wait' }),
     ...hintsFor(['deadline', 'within', 'max'], { means: 'timeout' }),
     ...hintsFor(['default', 'else', 'otherwise'], { means: 'onTimeout' }),
+    ...hintsFor(['schema', 'payload', 'form', 'input', 'inputs'], { means: 'fields' }),
   }),
 );
 

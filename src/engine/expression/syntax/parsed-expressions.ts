@@ -21,6 +21,11 @@ export class ParsedExpressions {
     return this.#texts.get(text)?.find((part) => part.start === start);
   }
 
+  /** All expressions of texts that contain a word. */
+  *withWord(word: string): Iterable<ParsedPart> {
+    for (const [text, parts] of this.#texts) if (text.includes(word)) yield* parts;
+  }
+
   /** The expressions of a text, in their order. */
   all(text: string): readonly ParsedPart[] {
     return this.#texts.get(text) ?? [];

@@ -7,6 +7,7 @@ import { textAt } from '../../../expression/functions/arguments.ts';
 import type { BuiltInFunction } from '../../../expression/functions/function-table.ts';
 import { checkJsonSchema, isMap } from '../../../json-schema/check-json-schema.ts';
 import { NAME_PATTERN, NAME_RULE } from '../../../ensemble/name.ts';
+import { isAskedPlainly } from '../../../signal/form-field.ts';
 import type { SignalPage } from '../../../signal/signal-page.ts';
 import { signLink } from '../../../signing/signal-link.ts';
 
@@ -47,9 +48,6 @@ export function signalUrlFunction(url: string, secret: string): BuiltInFunction 
 
 const TEXTS: readonly string[] = ['title', 'text', 'confirm'];
 const KEYS: readonly string[] = [...TEXTS, 'fields'];
-/** The types of a field that a form can ask for. */
-const TYPES: readonly (Json | undefined)[] = ['string', 'number', 'integer', 'boolean'];
-
 /** @returns the page, or what is wrong with it. The payload gets the fields, so no field is a key of it */
 function readSignalPage(given: Json, payload: Json): SignalPage | string {
   if (!isMap(given)) return 'must be an object with `title`, `text`, `confirm` and `fields`';
@@ -68,8 +66,8 @@ function fieldsProblem(fields: Json, payload: Json): string | undefined {
     return '`fields` need a payload that is an object, or null: they are added to it';
   for (const [name, schema] of Object.entries(properties)) {
     if (isMap(payload) && Object.hasOwn(payload, name)) return `field \`${name}\` is a key of the payload already`;
-    if (!isMap(schema) || !(TYPES.includes(schema.type) || Array.isArray(schema.enum)))
-      return `field \`${name}\` must have an \`enum\`, or one of the types ${TYPES.join(', ')}`;
+    if (!isMap(schema) || !isAskedPlainly(schema))
+      return `field \`${name}\` must have an \`enum\`, or one of the types string, number, integer, boolean`;
   }
   const problems: string[] = [];
   checkJsonSchema(fields as JsonObject, ['fields'], ({ message }) => problems.push(message));

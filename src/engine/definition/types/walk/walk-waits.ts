@@ -1,5 +1,6 @@
 /** The types of steps without a block: `wait`, `sleep`, and the start of another ensemble. */
 
+import type { CallNode, Node } from '../../../expression/syntax/ast.ts';
 import type { EnsembleStep, SleepStep, WaitStep } from '../../../ensemble/ensemble.ts';
 import {
   ANY,
@@ -20,11 +21,29 @@ import { type At, report, type Walker } from './walker.ts';
 
 export function walkWait(step: WaitStep, at: At, walker: Walker): Type {
   const guard = guarded(step.condition, at, [...at.path, 'condition'], walker);
-  const output =
-    step.onTimeout === 'continue' ? union([ANY, nullByAccident(`no signal \`${step.wait}\` may come in time`)]) : ANY;
+  const payload = step.fields && !hasOwnForm(step.wait, walker) ? walker.schemas.of(step.fields) : ANY;
+  const late = nullByAccident(`no signal \`${step.wait}\` may come in time`);
+  const output = step.onTimeout === 'continue' ? union([payload, late]) : payload;
   if (typeof step.timeout === 'string')
     checkDuration(step.timeout, { ...at, place: guard.inner, path: [...at.path, 'timeout'] }, walker);
   return finish(step.name, output, guard, at, walker, { canFail: false });
+}
+
+/** Whether a link of the signal may have a form of its own, in place of that of its waits. */
+function hasOwnForm(signal: string, walker: Walker): boolean {
+  for (const { root } of walker.parsed.withWord('signalUrl'))
+    for (const { name, args } of callsIn(root)) {
+      const [of, , page] = args;
+      if (name !== 'signalUrl' || page === undefined || (of?.kind === 'literal' && of.value !== signal)) continue;
+      if (page.kind !== 'object' || page.entries.some(({ key }) => key === 'fields')) return true;
+    }
+  return false;
+}
+
+function* callsIn(node: unknown): Iterable<CallNode> {
+  if (typeof node !== 'object' || node === null) return;
+  if ((node as Node).kind === 'call') yield node as CallNode;
+  for (const inner of Object.values(node)) yield* callsIn(inner);
 }
 
 export function walkSleep(step: SleepStep, at: At, walker: Walker): Type {
