@@ -222,6 +222,46 @@ describe.skipIf(!hasBrowser)('the dashboard in a browser', () => {
     }
   });
 
+  it('a signal with a form has an input for each of its fields, and a payload that does not fit is refused in the dialog', async () => {
+    const fields = {
+      type: 'object',
+      required: ['decision'],
+      properties: {
+        decision: { enum: ['pay', 'refuse'], title: 'Decision' },
+        cents: { type: 'integer', minimum: 1, default: 100 },
+        urgent: { type: 'boolean' },
+        lines: { type: 'array' },
+      },
+    };
+    const wait = { wait: 'decision', name: 'answer', title: 'Pay the order back?', text: 'It is late.', fields };
+    const own = await startDemo({
+      ensembles: [{ name: 'refund', flow: [wait], outputs: { answer: '${answer.output}' } }],
+      scripts: {},
+    });
+    try {
+      const { id } = await own.orchestrator.start('refund');
+      const { page, wrong } = await visit(browser, own.url, await own.token('admin'));
+      await show(page, `/executions/${id}`);
+      await page.getByRole('button', { name: 'Send decision' }).click();
+      await page.getByRole('heading', { name: 'Pay the order back?' }).waitFor();
+      await page.getByText('It is late.').waitFor();
+      await page.getByLabel('Decision (required)').selectOption('pay');
+      await page.getByLabel('cents').fill('0');
+      await page.getByLabel('lines, as JSON').fill('["a"]');
+      await page.getByRole('button', { name: 'Send it' }).click();
+      expect(await page.getByRole('alert').innerText()).toContain('`cents` must be at least 1, not 0');
+      await page.getByLabel('cents').fill('5');
+      await page.getByRole('button', { name: 'Send it' }).click();
+      await page.locator('.title .badge', { hasText: 'completed' }).waitFor({ timeout: 10_000 });
+      const { output } = await own.orchestrator.executions.get(id);
+      expect(output).toEqual({ answer: { decision: 'pay', cents: 5, lines: ['a'] } });
+      expect(wrong.filter((one) => !one.includes('status of 400'))).toEqual([]);
+      await page.context().close();
+    } finally {
+      await own.close();
+    }
+  });
+
   it('an ensemble is started with a form made from its inputs', async () => {
     const { page } = await open();
     await show(page, '/ensembles/order');

@@ -2,12 +2,13 @@
 
 import { useState } from 'preact/hooks';
 import type { Execution, PendingWait } from '../../engine/execution/execution.ts';
+import type { EnsembleDefinition } from '../../engine/ensemble/ensemble.ts';
 import type { SignalForm } from '../../engine/signal/signal-page.ts';
 import { linkTo } from '../address.ts';
 import { useApp } from '../app-state.ts';
-import { count, oneLine } from '../format.ts';
+import { count, oneLine, visible } from '../format.ts';
 import { Confirm } from '../parts/dialog.tsx';
-import { defaultTexts, FormFields, readFields } from '../parts/form-fields.tsx';
+import { FormFields, formOf, presets, readFields } from '../parts/form-fields.tsx';
 import { Instant } from '../parts/instant.tsx';
 import { JsonField, readJson } from '../parts/json-field.tsx';
 
@@ -94,21 +95,27 @@ function SignalDialog({ id, name, form = {}, onSent, onClose }: SignalProps) {
   const { client, say } = useApp();
   const { title, text, fields } = form;
   const [payload, setPayload] = useState('null');
-  const [texts, setTexts] = useState(() => (fields ? defaultTexts(fields) : {}));
+  const asked = fields && formOf(fields as EnsembleDefinition['inputs']);
+  const [texts, setTexts] = useState(() => (asked ? presets(asked) : {}));
   const send = async () => {
     await client.call('POST /executions/:id/signals/:signal', {
       id,
       signal: name,
-      body: fields ? readFields(fields, texts) : readJson(payload, 'the payload'),
+      body: asked ? readFields(asked, texts) : readJson(payload, 'the payload'),
     });
     say('The signal is stored.');
     onSent();
   };
   return (
-    <Confirm title={title ?? `Send the signal ${name}`} action="Send it" onConfirm={send} onClose={onClose}>
-      {text !== undefined && <p>{text}</p>}
-      {fields ? (
-        <FormFields fields={fields} texts={texts} onTexts={setTexts} />
+    <Confirm
+      title={title === undefined ? `Send the signal ${name}` : visible(title)}
+      action="Send it"
+      onConfirm={send}
+      onClose={onClose}
+    >
+      {text !== undefined && <p>{visible(text)}</p>}
+      {asked ? (
+        <FormFields form={asked} texts={texts} onTexts={setTexts} />
       ) : (
         <JsonField label="Payload, as JSON" value={payload} onValue={setPayload} />
       )}

@@ -3,21 +3,23 @@
 import { useState } from 'preact/hooks';
 import type { EnsembleDefinition } from '../../engine/ensemble/ensemble.ts';
 import type { EnsembleItem as Item } from '../../orchestrator/definitions/definitions.ts';
-import { type Address, changeQuery, linkTo } from '../address.ts';
+import { type Address, changeQuery, goTo, linkTo } from '../address.ts';
 import { useData } from '../api/use-data.ts';
 import { useApp } from '../app-state.ts';
 import { FlowView } from '../execution/flow-view.tsx';
 import { count, oneLine, visible } from '../format.ts';
 import { Badge } from '../parts/badge.tsx';
 import { CodeDiff, CodeLines } from '../parts/code-lines.tsx';
+import { Confirm } from '../parts/dialog.tsx';
 import { Failure } from '../parts/failure.tsx';
+import { FormFields, formOf, presets, readFields } from '../parts/form-fields.tsx';
 import { Instant } from '../parts/instant.tsx';
+import { JsonField, readJson } from '../parts/json-field.tsx';
 import { Pager } from '../parts/pager.tsx';
 import { RowLink } from '../parts/row-link.tsx';
 import { Table } from '../parts/table.tsx';
 import { toYaml } from '../parts/yaml-text.ts';
 import type { ExecutionPage } from './executions.tsx';
-import { StartDialog } from './start-dialog.tsx';
 
 export function Ensembles({ query: { cursor } }: { readonly query: Address['query'] }) {
   const { value, problem, isLoading, reload } = useData(`ensembles ${cursor}`, (client, signal) =>
@@ -223,5 +225,32 @@ function VersionDiff({ item, ran }: { readonly item: Item; readonly ran: Ran }) 
         label="Changes to the present version"
       />
     </>
+  );
+}
+
+interface StartProps {
+  readonly name: string;
+  readonly inputs: EnsembleDefinition['inputs'];
+  onClose(): void;
+}
+
+/** Starts an ensemble with a form that is made from its `inputs`. */
+function StartDialog({ name, inputs, onClose }: StartProps) {
+  const { client } = useApp();
+  const form = formOf(inputs);
+  const [texts, setTexts] = useState(() => presets(form));
+  const [json, setJson] = useState('{}');
+  const isForm = form.fields.length > 0;
+  const start = async () => {
+    const input = isForm ? readFields(form, texts) : readJson(json, 'the input');
+    const body = { input, async: true };
+    const { executionId } = await client.call('POST /execute/ensemble/:name', { name, body });
+    goTo(['executions', executionId]);
+  };
+  return (
+    <Confirm title={`Start ${name}`} action="Start it" onConfirm={start} onClose={onClose}>
+      <FormFields form={form} texts={texts} onTexts={setTexts} />
+      {!isForm && <JsonField label="Input, as JSON" value={json} onValue={setJson} />}
+    </Confirm>
   );
 }

@@ -5,12 +5,7 @@ import { copyJson, type Json, JsonError, type JsonObject } from '../../engine/ba
 import { isMap } from '../../engine/json-schema/check-json-schema.ts';
 import { compileJsonSchema } from '../../engine/json-schema/compile-json-schema.ts';
 import { isFinal } from '../../engine/execution/execution.ts';
-import {
-  type SignalForm,
-  type SignalLinkState,
-  type SignalPage,
-  type SignalPageTexts,
-} from '../../engine/signal/signal-page.ts';
+import type { SignalForm, SignalLinkState, SignalPage, SignalPageTexts } from '../../engine/signal/signal-page.ts';
 import type { NewSignal } from '../../engine/execution/stored-execution.ts';
 import type { Clock } from '../../engine/host/clock.port.ts';
 import { linkSignalId, readLink, type SignalLink } from '../../engine/signing/signal-link.ts';
