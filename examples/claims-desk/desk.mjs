@@ -1,13 +1,14 @@
 /** The claims desk: what its orchestrator has, in the app and in its tests. */
 import { readFileSync } from 'node:fs';
-import { createHandler } from 'ensemble-orchestrator';
+import { createHandler, defineScript } from 'ensemble-orchestrator';
 import { openTelemetry } from 'ensemble-orchestrator/otel';
+import * as z from 'zod';
 
 /** @param parts - what differs between the app and its tests: `sql`, `mail`, `model`, `pdf`, `secrets`, and options to add */
 export function deskOptions({ sql, mail, model, pdf, secrets, linkSecret, ...more }) {
   return {
     ensembles: [readFileSync(new URL('ensembles/claim.yaml', import.meta.url), 'utf8')],
-    scripts: { accept: ({ input }) => input },
+    scripts: { accept: defineScript({ input: z.number(), output: z.number(), run: ({ input }) => input }) },
     bindings: { sql },
     mail: { desk: mail },
     models: { desk: model },

@@ -1,8 +1,9 @@
 /** The refund desk: an app in Hono with its own login, its own table, and refunds that an ensemble carries out. */
 import { readFileSync } from 'node:fs';
 import { getConnInfo } from '@hono/node-server/conninfo';
-import { createHandler } from 'ensemble-orchestrator';
+import { createHandler, defineScript } from 'ensemble-orchestrator';
 import { Hono } from 'hono';
+import * as z from 'zod';
 
 /** Of an app with a real login: its sessions. */
 const USERS = { 'session-ada': 'ada' };
@@ -12,7 +13,11 @@ export function deskOptions({ sql, mail, bankUrl, publicUrl, linkSecret, ...more
   return {
     ensembles: [readFileSync(new URL('ensembles/refund.yaml', import.meta.url), 'utf8')],
     scripts: {
-      'fraud-score': ({ input }) => Math.min(100, input.refunds * 40 + (input.mail.endsWith('.test') ? 30 : 0)),
+      'fraud-score': defineScript({
+        input: z.object({ refunds: z.number(), mail: z.string() }),
+        output: z.number(),
+        run: ({ input }) => Math.min(100, input.refunds * 40 + (input.mail.endsWith('.test') ? 30 : 0)),
+      }),
     },
     bindings: { sql },
     mail: { desk: mail },

@@ -32,12 +32,13 @@ export async function ensureBuilt(): Promise<void> {
   if (done.status !== 0) throw new Error(`the build failed:\n${done.stdout}${done.stderr}`);
 }
 
-/** A folder with these files, removed after the test. Its files can import the package by name. */
+/** A folder with these files, removed after the test. Its files can import the package and zod by name, as after `npm install`. */
 export function makeFolder(files: Readonly<Record<string, string>>): string {
   const folder = mkdtempSync(join(tmpdir(), 'ensemble-cli-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   mkdirSync(join(folder, 'node_modules'));
   symlinkSync(ROOT, join(folder, 'node_modules/ensemble-orchestrator'), 'dir');
+  symlinkSync(join(ROOT, 'node_modules/zod'), join(folder, 'node_modules/zod'), 'dir');
   for (const [path, text] of Object.entries(files)) {
     mkdirSync(dirname(join(folder, path)), { recursive: true });
     writeFileSync(join(folder, path), text);

@@ -106,6 +106,14 @@ describe('`output` of an agent', () => {
     expect(problemsOf(router, { scripts })[0]).toContain('flow[0].output: `output` is not for a router');
   });
 
+  it('keeps the fields that are known without it', () => {
+    const flow = (path: string) =>
+      `flow: [ { agent: a, operation: storage, config: { type: kv, action: get, key: k }, output: { type: object, properties: { value: { type: object, properties: { name: { type: string } } } } } } ]\noutputs: { x: "\${a.output.${path}}" }`;
+    expect(problemsOf(flow('value.name'))).toEqual([]);
+    expect(problemsOf(flow('found'))).toEqual([]);
+    expect(problemsOf(flow('foudn'))[0]).toContain('did you mean found?');
+  });
+
   it('must accept what the operation is known to return', () => {
     const get = 'flow: [ { agent: a, operation: storage, config: { type: kv, action: get, key: k }, output: ';
     const more = ' } ]\noutputs: { x: "${a.output.value.name}" }';

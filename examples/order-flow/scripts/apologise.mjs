@@ -1,4 +1,9 @@
+import { defineScript } from 'ensemble-orchestrator';
+import * as z from 'zod';
+
 /** Writes a message to the buyer. */
-export default function apologise({ input: { order, why, failed } }) {
-  return `Order ${order}: we are sorry, ${why} (${failed}).`;
-}
+export default defineScript({
+  input: z.object({ order: z.string(), why: z.string(), failed: z.string() }),
+  output: z.string(),
+  run: ({ input: { order, why, failed } }) => `Order ${order}: we are sorry, ${why} (${failed}).`,
+});

@@ -1,4 +1,9 @@
+import { defineScript } from 'ensemble-orchestrator';
+import * as z from 'zod';
+
 /** Releases the reserved goods of an order. */
-export default function release({ input: { order } }) {
-  return { released: `R-${order}` };
-}
+export default defineScript({
+  input: z.object({ order: z.string() }),
+  output: z.object({ released: z.string() }),
+  run: ({ input: { order } }) => ({ released: `R-${order}` }),
+});

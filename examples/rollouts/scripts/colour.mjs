@@ -1,1 +1,4 @@
-export default ({ config }) => config.colour;
+import { defineScript } from 'ensemble-orchestrator';
+import * as z from 'zod';
+
+export default defineScript({ output: z.string(), run: ({ config }) => config.colour });

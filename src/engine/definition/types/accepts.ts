@@ -1,7 +1,7 @@
-/** Whether a declared type holds all values of another type. */
+/** A declared type and what is known without it: whether the one holds all values of the other, and both together. */
 
 import { quoted } from '../../base/wording.ts';
-import { intersects, membersOf, nameOfType, type RecordType, type Type } from './type.ts';
+import { intersects, listOf, membersOf, nameOfType, type RecordType, recordOf, type Type } from './type.ts';
 
 /** A part of a type that a wider type does not hold. */
 export interface Misfit {
@@ -17,6 +17,20 @@ export function findMisfit(wanted: Type, given: Type, path = ''): Misfit | undef
     if (found) return found;
   }
   return undefined;
+}
+
+/** The type of a value of which both types are known: what is declared, and the fields that it leaves out. */
+export function refine(known: Type, declared: Type): Type {
+  if (known.kind === 'list' && declared.kind === 'list')
+    return listOf(refine(known.item, declared.item), Math.max(known.min, declared.min));
+  if (known.kind !== 'record' || declared.kind !== 'record') return declared.kind === 'any' ? known : declared;
+  const fields = new Map(declared.fields);
+  for (const [name, field] of known.fields) {
+    const own = declared.fields.get(name);
+    const type = own ? refine(field.type, own.type) : field.type;
+    fields.set(name, { type, optional: field.optional && (own?.optional ?? true) });
+  }
+  return recordOf(fields, declared.rest);
 }
 
 function ofMember(wanted: Type, given: Type, path: string): Misfit | undefined {

@@ -5,7 +5,7 @@ import type { AgentStep } from '../../../ensemble/ensemble.ts';
 import type { AnyOperation } from '../../../operation/operation.port.ts';
 import { type AnySchema, isStandardSchema } from '../../../operation/standard-schema.port.ts';
 import { isMap } from '../../../json-schema/check-json-schema.ts';
-import { findMisfit } from '../accepts.ts';
+import { findMisfit, refine } from '../accepts.ts';
 import { COMPLETED, keyOf, type Place } from '../place.ts';
 import { ANY, literal, NUMBER, nullByAccident, recordOf, required, STRING, type Type, union } from '../type.ts';
 import { type Agent, agentOf } from './agent-of-step.ts';
@@ -99,7 +99,8 @@ function walkOperation(agent: Agent, name: string, at: At, walker: Walker): Type
     const message = `does not fit what \`${operation?.name}\` returns: ${what} ${misfit.message}`;
     report(walker, { path: agent.at('output'), message });
   }
-  return declared;
+  // `output: {}` says that it may be anything, whatever is known without it.
+  return misfit || declared.kind === 'any' ? declared : refine(own, declared);
 }
 
 function schemaOf(schema: AnyOperation['output'], config: JsonObject): AnySchema | undefined {
