@@ -23,8 +23,11 @@ export function agentOf(step: AgentStep | { readonly agent: string }, path: Path
   };
 }
 
-export function isPlainStep(step: StepDefinition | undefined): boolean {
-  return step !== undefined && ('agent' in step || 'ensemble' in step);
+const WITH_OUTPUT = ['agent', 'ensemble', 'wait', 'sleep', 'foreach', 'parallel'];
+
+/** Whether a step has an output of its own, which a block around it collects. */
+export function hasOutput(step: StepDefinition | undefined): boolean {
+  return step !== undefined && WITH_OUTPUT.some((verb) => verb in step);
 }
 
 export function hasHandled(step: StepDefinition, walker: Walker): boolean {

@@ -19,7 +19,7 @@ import {
   type Type,
   union,
 } from '../type.ts';
-import { hasHandled, isPlainStep, labelOf, stepNames } from './agent-of-step.ts';
+import { hasHandled, hasOutput, labelOf, stepNames } from './agent-of-step.ts';
 import { finish, forgetAll, guarded, guardNode } from './guard.ts';
 import { valueType } from './value-type.ts';
 import { ALL, type At, report, type Walker, walkList } from './walker.ts';
@@ -51,9 +51,8 @@ export function walkForeach(step: ForeachStep, at: At, walker: Walker): Type {
     const wanted = guardNode(step.breakWhen, { level, place: inner, path: [...at.path, 'breakWhen'] }, walker);
     if (wanted) infer(wanted.node, wanted.context);
   }
-  // An item whose last step is a block has the output of the last agent that ran in it. An item that failed has null.
-  const isPlain = isPlainStep(step.steps.at(-1));
-  const item = isPlain ? (step.continueOnError ? union([last, NULL]) : last) : ANY;
+  // An item whose last step is another block has the output of the last step that ran in it. An item that failed has null.
+  const item = hasOutput(step.steps.at(-1)) ? (step.continueOnError ? union([last, NULL]) : last) : ANY;
   const output = step.collect === false ? NUMBER : listOf(step.breakWhen === undefined ? item : union([item, NULL]));
   return finish(step.name, output, guard, at, walker, {
     canFail: (step.continueOnError ?? false) || hasHandled(step, walker),
@@ -71,7 +70,7 @@ export function walkParallel(step: ParallelStep, at: At, walker: Walker): Type {
     const inner = guard.inner.fork();
     const last = walker.walkStep(branch, [...at.path, 'parallel', i], at.level, inner, walker);
     labels.push(labelOf(branch) ?? String(i));
-    outputs.push(isPlainStep(branch) ? last : ANY);
+    outputs.push(hasOutput(branch) ? last : ANY);
     const names = stepNames([branch], walker);
     forgetAll(names, at.level, at.place);
     // Only the steps of the branch: what its conditions say of other steps holds only inside.
