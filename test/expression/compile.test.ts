@@ -142,7 +142,8 @@ describe('references and constants', () => {
     const listed =
       'random now uuid length lower upper trim contains startsWith endsWith replace split join keys values first last slice ' +
       'json parseJson number string boolean round floor ceil min max abs sum sort unique flatten compact merge default date addTime ' +
-      'base64 sha256 hmac urlEncode signalUrl required';
+      'base64 sha256 hmac urlEncode signalUrl required map filter find some every count sumBy sortBy groupBy indexBy ' +
+      'reverse append chunk range entries fromEntries pick omit';
     expect(Object.keys(builtinFunctions).sort()).toStrictEqual(listed.split(' ').sort());
   });
 });

@@ -148,7 +148,31 @@ const one = [
   'base64',
   'merge',
 ];
-const two = ['required', 'contains', 'startsWith', 'split', 'join', 'slice', 'default', 'min', 'sum', 'merge'];
+const rest = ['reverse', 'entries', 'fromEntries', 'range'];
+const overLists = ['map', 'filter', 'find', 'some', 'every', 'count', 'sumBy', 'sortBy', 'groupBy', 'indexBy'];
+const list = fc.constantFrom('input.l', 'input.ls', 'input.p.results', 'entries(input.d)', 'filter(input.ls, y => y)');
+const arrowBody = fc.constantFrom(
+  ...['x', 'i', 'x.a', 'x.b', 'x.key', 'x.value', 'x != null', 'x == null', "x == 'x'", 'x > 1', 'x.a != null', 'x.b'],
+  ...['x.a ?? 1', 'x ? x : 0', 'OTHER', 'x == OTHER', 'x && OTHER', 'x || OTHER', 'x != null ? x : OTHER'],
+  ...['map([x, OTHER], x => x)', 'find([x], y => y != null)', '{ key: string(x), value: OTHER }', 'x.a > 0 && x.b'],
+);
+const two = [
+  'append',
+  'chunk',
+  'pick',
+  'omit',
+  'range',
+  'required',
+  'contains',
+  'startsWith',
+  'split',
+  'join',
+  'slice',
+  'default',
+  'min',
+  'sum',
+  'merge',
+];
 const { expression } = fc.letrec<{ expression: string }>((tie) => ({
   expression: fc.oneof(
     { maxDepth: 4, withCrossShrink: true },
@@ -189,6 +213,19 @@ const { expression } = fc.letrec<{ expression: string }>((tie) => ({
       arbitrary: fc.tuple(tie('expression'), fc.constantFrom('a', 'b', 'length')).map(([a, k]) => `(${a}).${k}`),
     },
     { weight: 1, arbitrary: fc.tuple(path, tie('expression')).map(([a, k]) => `${a}[${k}]`) },
+    {
+      weight: 4,
+      arbitrary: fc
+        .tuple(fc.constantFrom(...overLists), fc.oneof(list, tie('expression')), arrowBody, tie('expression'))
+        .map(([f, of, body, other]) => `${f}(${of}, (x, i) => ${body.replace('OTHER', () => `(${other})`)})`),
+    },
+    {
+      weight: 1,
+      arbitrary: fc
+        .tuple(fc.constantFrom('map', 'filter', 'sortBy'), arrowBody, fc.constantFrom('null', '1'))
+        .map(([f, body, other]) => `first(${f}([input.n, input.r], x => ${body.replace('OTHER', other)}))`),
+    },
+    { weight: 1, arbitrary: fc.tuple(fc.constantFrom(...rest), tie('expression')).map(([f, a]) => `${f}(${a})`) },
     // What narrows, around what is narrowed.
     {
       weight: 3,

@@ -10,6 +10,15 @@ const post = (url: string, body = '{}') =>
 const SKIPPED = 'flow:\n  - { agent: charge, condition: "${input.count > 1}" }\n  - ';
 
 const READS: Readonly<Record<string, string>> = {
+  'a field of each element': out('mails', 'map(mails.output.errors, x => x.index + 1)'),
+  'an element that is known not to be null':
+    'flow: []\noutputs: { x: "${map(filter(input.items, x => x != null), x => x.id)}" }',
+  'what is found, with a default':
+    'flow:\n  - { agent: call, operation: api, config: { url: "https://x.example/${find(input.items, x => x.ok).id ?? \'none\'}" } }',
+  'a list that has an element for which something holds':
+    'flow:\n  - { agent: call, operation: api, condition: "${some(input.items, x => x.ok)}", config: { url: "https://x.example/${input.items[0].id}" } }',
+  'the name of a step in an arrow': out('charge', 'map([1], charge => charge + 1)'),
+  'a group': 'flow: []\noutputs: { x: "${groupBy(input.items, x => x.kind).card[0].id}" }',
   'the status of a call': out('charge', 'charge.output.status'),
   'anything of a body': out('charge', 'charge.output.body.data[0].id'),
   'a header': out('charge', "charge.output.headers['x-request-id']"),

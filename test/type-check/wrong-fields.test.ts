@@ -239,6 +239,47 @@ const NULLS: Readonly<Record<string, Case>> = {
   ],
 };
 
+const LISTS: Readonly<Record<string, Case>> = {
+  'a field of an element': [
+    out('keys', 'map(mails.output.errors, x => x.adress)').replace('agent: keys', 'agent: mails'),
+    'outputs.x',
+    'no `adress` in `x`',
+  ],
+  'a field after map': [
+    'flow: []\noutputs: { x: "${map(entries({ a: input.id }), e => { name: e.key })[0].nam}" }',
+    'outputs.x',
+    'no `nam`',
+    'name',
+  ],
+  'an entry has a key and a value': [
+    'flow: []\noutputs: { x: "${map(entries({ a: input.id }), e => e.name)}" }',
+    'outputs.x',
+    'no `name` in `e`, which has `key` and `value`',
+  ],
+  'what is found may be null': [
+    'flow:\n  - { agent: call, operation: api, config: { url: "https://x.example/${find(input.items, x => x.ok).id}" } }',
+    'flow[0].config.url',
+    'no element may be found',
+  ],
+  'a list of texts has no sum': [
+    'flow: []\noutputs: { x: "${sumBy(keys({ a: input.id }), x => x)}" }',
+    'outputs.x',
+    'the arrow of sumBy() gives a number, and this is text',
+  ],
+  'a list function over text': ['flow: []\noutputs: { x: "${map(input.id, x => x)}" }', 'outputs.x', 'takes a list'],
+  'an element that is never equal': [
+    'flow: []\noutputs: { x: "${filter(map(range(3), x => input.kind), k => k == \'cheque\')}" }',
+    'outputs.x',
+    "never 'cheque'",
+  ],
+  'a field that pick() does not find': [
+    'flow: []\noutputs: { x: "${pick(input, \'idd\')}" }',
+    'outputs.x',
+    'no `idd` in it',
+    'id',
+  ],
+};
+
 const CHILDREN: Readonly<Record<string, Case>> = {
   'an input of another type': [
     'flow: [ { ensemble: refund, input: { order: "${input.id}", cents: "${input.id}" } } ]',
@@ -271,7 +312,7 @@ function expectRefused([rest, path, message, suggestion]: Case, others: readonly
   if (suggestion !== undefined) expect(problem?.suggestion).toBe(suggestion);
 }
 
-it.each(Object.entries({ ...FIELDS, ...LEVELS }))('a wrong field is refused: %s', (_title, wrong) =>
+it.each(Object.entries({ ...FIELDS, ...LEVELS, ...LISTS }))('a wrong field is refused: %s', (_title, wrong) =>
   expectRefused(wrong),
 );
 it.each(Object.entries(OPERATORS))('what can never be right is refused: %s', (_title, wrong) => expectRefused(wrong));

@@ -1,5 +1,7 @@
 /** The types of the functions of expressions: what each argument may be, and what the result is. */
 
+import { suggestName } from '../../base/suggest-name.ts';
+import { entriesOf } from './arrow-types.ts';
 import {
   ANY,
   BOOLEAN,
@@ -8,6 +10,7 @@ import {
   mayBe,
   membersOf,
   NUMBER,
+  namesOf,
   nullBecause,
   nullByAccident,
   type RecordType,
@@ -27,6 +30,14 @@ export interface Signature {
   /** Whether null as the first argument gives null. */
   readonly passesNull?: boolean;
   returns(args: readonly Type[]): Type;
+  /** What is wrong with the arguments, besides their kinds. */
+  wrong?(args: readonly Type[]): WrongArgument | undefined;
+}
+
+interface WrongArgument {
+  readonly argument: number;
+  readonly message: string;
+  readonly suggestion?: string | undefined;
 }
 
 const TEXT: readonly Kind[] = ['string'];
@@ -47,7 +58,7 @@ function of(takes: Signature['takes'], type: Type | Signature['returns'], passes
 const value = (takes: Signature['takes'], type: Type | Signature['returns']) => of(takes, type, true);
 
 /** The items of the lists that an argument may be; text counts as a list of text. */
-function itemOf(type: Type | undefined): Type {
+export function itemOf(type: Type | undefined): Type {
   const items = membersOf(type ?? ANY).flatMap((member): Type[] => {
     if (member.kind === 'list') return [member.item];
     if (member.kind === 'string') return [STRING];
@@ -97,6 +108,48 @@ function merged(args: readonly Type[]): Type {
   return recordOf(fields, rest);
 }
 
+/** The names that arguments after the first are; undefined if they are not all known. */
+function namesIn(args: readonly Type[]): readonly string[] | undefined {
+  const names: string[] = [];
+  for (const type of args.slice(1)) {
+    const [only] = type.kind === 'string' && type.values?.length === 1 ? type.values : [];
+    if (typeof only !== 'string') return undefined;
+    names.push(only);
+  }
+  return names;
+}
+
+function keepFields(args: readonly Type[], keepsNamed: boolean): Type {
+  const [object = ANY] = args;
+  const names = namesIn(args);
+  if (object.kind !== 'record' || !names) return recordOf([], ANY);
+  const fields = [...object.fields].filter(([name]) => names.includes(name) === keepsNamed);
+  // A field that is not named in the type may be picked too.
+  const rest = typeof object.rest === 'object' && keepsNamed ? object.rest : keepsNamed ? 'closed' : object.rest;
+  return recordOf(fields, rest);
+}
+
+function unknownField(args: readonly Type[]): WrongArgument | undefined {
+  const object = withoutNull(args[0] ?? ANY);
+  if (object.kind !== 'record' || typeof object.rest === 'object') return undefined;
+  const known = [...object.fields.keys()];
+  const names = namesIn(args) ?? [];
+  const at = names.findIndex((name) => !known.includes(name));
+  if (at < 0) return undefined;
+  const name = names[at] as string;
+  return {
+    argument: at + 1,
+    message: `there is no \`${name}\` in it, which has ${namesOf(known)}`,
+    suggestion: suggestName(name, known),
+  };
+}
+
+function valueOfEntries(list: Type | undefined): Type {
+  return union(
+    membersOf(itemOf(list)).map((item) => (item.kind === 'record' ? (item.fields.get('value')?.type ?? ANY) : ANY)),
+  );
+}
+
 function fallback([first = ANY, second = ANY]: readonly Type[]): Type {
   return mayBe(first, ['null']) ? union([withoutNull(first), second]) : first;
 }
@@ -138,6 +191,14 @@ export const SIGNATURES: Readonly<Record<string, Signature>> = {
   unique: value([LIST], ([list]) => listOf(itemOf(list))),
   flatten: value([LIST, NUM], listOf(ANY)),
   merge: of([RECORD], merged),
+  entries: value([RECORD], ([object = ANY]) => entriesOf(object)),
+  fromEntries: value([LIST], ([list]) => recordOf([], valueOfEntries(list))),
+  pick: { ...value([RECORD, ['string', 'list']], (args) => keepFields(args, true)), wrong: unknownField },
+  omit: { ...value([RECORD, ['string', 'list']], (args) => keepFields(args, false)), wrong: unknownField },
+  reverse: value([LIST], keptSequence),
+  append: value([LIST, null], ([list, ...more]) => listOf(union([itemOf(list), ...more]), more.length)),
+  chunk: value([LIST, NUM], ([list]) => listOf(listOf(itemOf(list), 1))),
+  range: of([NUM], listOf(NUMBER)),
   default: of([null, null], fallback),
   required: of([null, TEXT], ([value = ANY]) => withoutNull(value)),
   string: of([null], STRING),

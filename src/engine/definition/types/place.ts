@@ -20,12 +20,14 @@ export interface StepResult {
   readonly isGuess?: boolean;
 }
 
-/** The names of one level: the flow, or the inside of a `foreach`. */
+/** The names of one level: the flow, the inside of a `foreach`, or the body of an arrow. */
 export interface LevelTypes {
   readonly id: number;
   readonly parent: LevelTypes | undefined;
   readonly item: { readonly name: string; readonly type: Type } | undefined;
   readonly results: Map<string, StepResult>;
+  /** The parameters of an arrow. */
+  readonly locals?: ReadonlyMap<string, Type> | undefined;
   /** The type of `${error}`; undefined outside a `catch`. */
   readonly caught: boolean;
 }

@@ -2,20 +2,22 @@
 
 import type { Json } from '../../base/json/json.ts';
 import { suggestName } from '../../base/suggest-name.ts';
-import type { CallNode } from '../syntax/ast.ts';
+import type { CallNode, Node } from '../syntax/ast.ts';
 import type { CompileContext } from './compile-context.ts';
 import type { Evaluate, Evaluation } from '../evaluation.ts';
 import { failureAt } from '../evaluation-problem.ts';
 import { ExpressionSyntaxError } from '../syntax/expression-syntax-error.ts';
-import type { BuiltInFunction, ExpressionFunction } from '../functions/function-table.ts';
+import type { Apply, BuiltInFunction, ExpressionFunction } from '../functions/function-table.ts';
 
 /**
+ * @param args - without the arrow
  * @param before - the number of references before the references of the arguments
  * @throws ExpressionSyntaxError for an unknown function or a wrong number of arguments
  */
 export function compileCall<E extends Evaluation>(
   node: CallNode,
   args: readonly Evaluate<E>[],
+  arrow: ((evaluation: E) => Apply) | undefined,
   before: number,
   context: CompileContext<E>,
 ): Evaluate<E> {
@@ -30,7 +32,7 @@ export function compileCall<E extends Evaluation>(
   if (found.isSecret) references.push({ name: `${name}()`, path: [], index, length: node.end - index });
   const call = (values: Json[], evaluation: E): Json => {
     try {
-      return found.call(values, evaluation);
+      return found.call(values, evaluation, arrow?.(evaluation));
     } catch (error) {
       throw failureAt(site, index, error, `${name}(): `);
     }
@@ -46,19 +48,13 @@ export function compileCall<E extends Evaluation>(
   };
 }
 
-/** Functions of JavaScript and jq that take a function. */
-const OF_LISTS: readonly string[] = [
-  'map',
-  'filter',
-  'reduce',
-  'find',
-  'some',
-  'every',
-  'flatMap',
-  'forEach',
-  'select',
-];
-const FOR_LISTS = 'a `foreach` makes a list of results, and a script can do anything with a list';
+/** Functions of JavaScript and jq that take a function, and what does the same. */
+const OF_LISTS: Readonly<Record<string, string>> = {
+  reduce: 'sumBy() adds, and a script can do anything with a list',
+  flatMap: 'write flatten(map(list, x => ...))',
+  forEach: 'a `foreach` runs steps for each element',
+  select: 'write filter(list, x => ...)',
+};
 
 function findFunction<E extends Evaluation>(
   node: CallNode,
@@ -68,14 +64,23 @@ function findFunction<E extends Evaluation>(
   const found: BuiltInFunction | undefined = Object.hasOwn(functions, name) ? functions[name] : undefined;
   if (!found) {
     // No misspelling of max() or round().
-    const isOther = OF_LISTS.includes(name);
-    const suggestion = isOther ? undefined : suggestName(name, Object.keys(functions));
-    const hint = suggestion ? `; did you mean ${suggestion}()?` : isOther ? `; ${FOR_LISTS}` : '';
+    const instead = Object.hasOwn(OF_LISTS, name) ? OF_LISTS[name] : undefined;
+    const suggestion = instead ? undefined : suggestName(name, Object.keys(functions));
+    const hint = suggestion ? `; did you mean ${suggestion}()?` : instead ? `; ${instead}` : '';
     throw new ExpressionSyntaxError(`there is no function ${name}()${hint}`, index, name.length, suggestion);
   }
   if (args.length < found.minArgs || args.length > found.maxArgs) {
     const message = `${name}() takes ${describeArity(found)}, found ${args.length}`;
     throw new ExpressionSyntaxError(message, index, node.end - index);
+  }
+  const arrowAt = args.findIndex(({ kind }) => kind === 'arrow');
+  const others = args.filter(({ kind }, i) => kind === 'arrow' && i !== 1);
+  if (found.takesArrow ? arrowAt !== 1 || others.length > 0 : arrowAt >= 0) {
+    const message = found.takesArrow
+      ? `argument 2 of ${name}() must be an arrow, as in ${name}(list, x => x.id)`
+      : `${name}() takes no arrow; arrows are for functions over a list, such as map(list, x => x.id)`;
+    const at = found.takesArrow ? (others[0] ?? args[1] ?? node) : (args[arrowAt] as Node);
+    throw new ExpressionSyntaxError(message, at.index, at.end - at.index);
   }
   const [first] = args;
   if (found.namesSignal && first?.kind === 'literal' && typeof first.value === 'string') {

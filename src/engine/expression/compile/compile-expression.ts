@@ -63,11 +63,12 @@ export function compilePart<E extends Evaluation>(
     functions: options.functions ?? builtinFunctions,
     references: [],
     warnings: [],
+    locals: new Map(),
     impure: false,
   };
   const run = compileNode(root, context);
   const evaluate: Evaluate<E> = (evaluation) => {
-    // The language has no loops, so each node runs at most once. Functions charge the budget for their own work.
+    // Each node runs at most once, apart from those of arrows. Arrows and functions charge the budget for their own work.
     evaluation.budget -= nodes;
     if (evaluation.budget < 0) throw failureAt(site, start, outOfBudget());
     return run(evaluation);

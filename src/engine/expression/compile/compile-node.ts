@@ -1,15 +1,16 @@
 /** Compiles a syntax tree to closures: one closure for each node, and special closures for common shapes. */
 
 import type { Json } from '../../base/json/json.ts';
-import type { LogicalNode, MemberNode, NameNode, Node, UnaryNode } from '../syntax/ast.ts';
+import type { ArrowNode, LogicalNode, MemberNode, NameNode, Node, UnaryNode } from '../syntax/ast.ts';
 import { compileBinary, compileChain } from './compile-binary.ts';
 import { compileCall } from './compile-call.ts';
 import type { CompileContext } from './compile-context.ts';
 import type { PathSegment } from './compiled-expression.ts';
 import type { Evaluate, Evaluation } from '../evaluation.ts';
-import { failureAt, type Site } from '../evaluation-problem.ts';
+import { charge, failureAt, type Site } from '../evaluation-problem.ts';
 import { ExpressionSyntaxError } from '../syntax/expression-syntax-error.ts';
 import { findHyphenSlip, warnOfHyphens } from '../syntax/hyphen-slip.ts';
+import type { Apply } from '../functions/function-table.ts';
 import { applySign } from '../operators.ts';
 import { readComputed, readIndex, readKey } from '../syntax/read-member.ts';
 
@@ -26,9 +27,13 @@ export function compileNode<E extends Evaluation>(node: Node, context: CompileCo
       return compileMember(node, context);
     case 'call': {
       const before = context.references.length;
-      const args = node.args.map((argument) => compileNode(argument, context));
-      return compileCall(node, args, before, context);
+      const args = node.args.filter(({ kind }) => kind !== 'arrow').map((argument) => compileNode(argument, context));
+      const arrow = node.args.find((argument): argument is ArrowNode => argument.kind === 'arrow');
+      return compileCall(node, args, arrow && compileArrow(arrow, context), before, context);
     }
+    case 'arrow':
+      // The parser accepts an arrow as an argument only.
+      return () => null;
     case 'unary':
       return compileUnary(node, compileNode(node.operand, context), context.site);
     case 'chain': {
@@ -72,6 +77,31 @@ export function compileNode<E extends Evaluation>(node: Node, context: CompileCo
   }
 }
 
+/** The values of the parameters are kept in one place: an expression is evaluated to its end, and no arrow contains itself. */
+function compileArrow<E extends Evaluation>(
+  { params, body, nodes }: ArrowNode,
+  context: CompileContext<E>,
+): (evaluation: E) => Apply {
+  const now = { item: null as Json, index: 0 };
+  const readers: readonly Evaluate<E>[] = [() => now.item, () => now.index];
+  const outer = params.map((name) => context.locals.get(name));
+  params.forEach((name, i) => {
+    context.locals.set(name, readers[i] as Evaluate<E>);
+  });
+  const evaluate = compileNode(body, context);
+  params.forEach((name, i) => {
+    const before = outer[i];
+    if (before) context.locals.set(name, before);
+    else context.locals.delete(name);
+  });
+  return (evaluation) => (item, index) => {
+    charge(evaluation, nodes + 1);
+    now.item = item;
+    now.index = index;
+    return evaluate(evaluation);
+  };
+}
+
 function compileMember<E extends Evaluation>(node: MemberNode, context: CompileContext<E>): Evaluate<E> {
   let { links } = node;
   let read: Evaluate<E>;
@@ -103,6 +133,8 @@ function compileName<E extends Evaluation>(
   context: CompileContext<E>,
 ): { read: Evaluate<E>; consumed: number } {
   const { name, index } = node;
+  const local = context.locals.get(name);
+  if (local) return { read: local, consumed: 0 };
   const resolution = context.names.resolve(name, path);
   if ('problem' in resolution) {
     if (Object.hasOwn(context.functions, name) && path.length === 0) {

@@ -19,8 +19,14 @@ export interface ExpressionFunction {
   call(args: readonly Json[], evaluation: Evaluation): Json;
 }
 
+/** Applies an arrow to an element of a list. It takes its cost from the budget. */
+export type Apply = (item: Json, index: number) => Json;
+
 /** A function of this library. */
 export interface BuiltInFunction extends ExpressionFunction {
+  /** Its second argument is an arrow. `call` gets the other arguments, and what applies the arrow. */
+  readonly takesArrow?: boolean;
+  call(args: readonly Json[], evaluation: Evaluation, apply?: Apply): Json;
   /** Its result must not be stored or shown. */
   readonly isSecret?: boolean;
   /** Its arguments are shown to people. */

@@ -8,7 +8,7 @@ import { isOrdered } from '../operators.ts';
 import { readKey } from '../syntax/read-member.ts';
 import { toCanonicalText, tooLongText } from '../to-text.ts';
 import { integerAt, isAbsent, listAt, textAt, wrongArgument } from './arguments.ts';
-import { type FunctionTable, takesValue } from './function-table.ts';
+import { type FunctionTable, takes, takesValue } from './function-table.ts';
 
 export const listFunctions = {
   first: takesValue(1, 1, (args) => {
@@ -24,6 +24,23 @@ export const listFunctions = {
   slice: takesValue(2, 3, slice),
   compact: takesValue(1, 1, compact),
   sort: takesValue(1, 3, sort),
+  reverse: takesValue(1, 1, (args, evaluation) => {
+    const list = listAt(args, 0);
+    charge(evaluation, list.length);
+    return [...list].reverse();
+  }),
+  append: takesValue(2, Number.POSITIVE_INFINITY, (args, evaluation) => {
+    const list = listAt(args, 0);
+    charge(evaluation, list.length + args.length);
+    return [...list, ...args.slice(1)];
+  }),
+  chunk: takesValue(2, 2, (args, evaluation) => {
+    const list = listAt(args, 0);
+    const size = integerAt(args, 1, 1, MAX_BUILT_LENGTH);
+    charge(evaluation, list.length);
+    return Array.from({ length: Math.ceil(list.length / size) }, (_, i) => list.slice(i * size, (i + 1) * size));
+  }),
+  range: takes(1, 3, range),
   unique: takesValue(1, 1, unique),
   flatten: takesValue(1, 2, flatten),
 } satisfies FunctionTable;
@@ -71,20 +88,43 @@ function compact(args: readonly Json[], evaluation: Evaluation): Json {
   return list.filter((item) => item !== null);
 }
 
+// From `start` to `end`, without `end`. One argument is the end.
+function range(args: readonly Json[], evaluation: Evaluation): Json {
+  const { MIN_SAFE_INTEGER: min, MAX_SAFE_INTEGER: max } = Number;
+  const last = args.length === 1 ? 0 : 1;
+  const start = args.length === 1 ? 0 : integerAt(args, 0, min, max);
+  const end = integerAt(args, last, min, max);
+  const step = isAbsent(args, 2) ? 1 : integerAt(args, 2, min, max);
+  if (step === 0) throw new EvaluationProblem('argument 3 must not be 0');
+  const length = Math.max(0, Math.ceil((end - start) / step));
+  charge(evaluation, length);
+  if (length > MAX_BUILT_LENGTH) throw tooLongText(length);
+  return Array.from({ length }, (_, i) => start + i * step);
+}
+
 // Sorts by the elements, or by the own property `key` of each element. The sort is stable. Null is last in both directions.
 function sort(args: readonly Json[], evaluation: Evaluation): Json {
   const list = listAt(args, 0);
   const key = isAbsent(args, 1) ? null : textAt(args, 1);
   const direction = isAbsent(args, 2) ? 'asc' : textAt(args, 2);
+  const rows = list.map((item) => ({ item, value: key === null ? item : readKey(item, key) }));
+  return sortRows(rows, direction, key === null ? 'every element' : `"${key}" of every element`, evaluation);
+}
+
+/** Sorts elements by their values. @param what - what has the values, for messages */
+export function sortRows(
+  rows: { readonly item: Json; readonly value: Json }[],
+  direction: string,
+  what: string,
+  evaluation: Evaluation,
+): Json {
   if (direction !== 'asc' && direction !== 'desc') throw new EvaluationProblem("argument 3 must be 'asc' or 'desc'");
   const sign = direction === 'asc' ? 1 : -1;
-  const rows = list.map((item) => ({ item, value: key === null ? item : readKey(item, key) }));
   let cost = rows.length;
   let type: string | null = null;
   for (const { value } of rows) {
     if (value === null) continue;
     if ((typeof value !== 'number' && typeof value !== 'string') || (type ?? typeof value) !== typeof value) {
-      const what = key === null ? 'every element' : `"${key}" of every element`;
       throw new EvaluationProblem(
         `${what} must be a number, or all of them must be text, found ${describeType(value)}`,
       );

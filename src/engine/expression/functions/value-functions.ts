@@ -8,7 +8,7 @@ import { charge, EvaluationProblem } from '../evaluation-problem.ts';
 import { isTruthy } from '../is-truthy.ts';
 import { KEY_COST, VALUE_COST } from '../syntax/limits.ts';
 import { toJsonText, toText } from '../to-text.ts';
-import { integerAt, isAbsent, objectAt, textAt, wrongArgument } from './arguments.ts';
+import { integerAt, isAbsent, listAt, objectAt, textAt, wrongArgument } from './arguments.ts';
 import { type FunctionTable, takes, takesValue } from './function-table.ts';
 
 export const valueFunctions = {
@@ -17,6 +17,19 @@ export const valueFunctions = {
   values: takesValue(1, 1, (args, evaluation) => {
     const object = objectAt(args, 0);
     return keysAt(args, 0, evaluation).map((key) => object[key] as Json);
+  }),
+  entries: takesValue(1, 1, (args, evaluation) => {
+    const object = objectAt(args, 0);
+    return keysAt(args, 0, evaluation).map((key) => ({ key, value: object[key] as Json }));
+  }),
+  fromEntries: takesValue(1, 1, fromEntries),
+  pick: takesValue(2, Number.POSITIVE_INFINITY, (args, evaluation) => {
+    const wanted = namedKeys(args);
+    return keepKeys(args, evaluation, (key) => wanted.has(key));
+  }),
+  omit: takesValue(2, Number.POSITIVE_INFINITY, (args, evaluation) => {
+    const unwanted = namedKeys(args);
+    return keepKeys(args, evaluation, (key) => !unwanted.has(key));
   }),
   merge: takes(1, Number.POSITIVE_INFINITY, merge),
   default: takes(2, 2, ([value = null, fallback = null]) => value ?? fallback),
@@ -62,6 +75,37 @@ function merge(args: readonly Json[], evaluation: Evaluation): Json {
       if (key === '__proto__') throw new EvaluationProblem('the key __proto__ is never allowed');
       out[key] = object[key] as Json;
     }
+  }
+  return out;
+}
+
+/** The keys after the first argument: each is text, or a list of texts. */
+function namedKeys(args: readonly Json[]): ReadonlySet<string> {
+  const keys = args.slice(1).flatMap((given, i) => {
+    const list = Array.isArray(given) ? (given as readonly Json[]) : [given];
+    if (list.every((key) => typeof key === 'string')) return list as readonly string[];
+    throw wrongArgument(args, i + 1, 'text, or an array of texts');
+  });
+  return new Set(keys);
+}
+
+function keepKeys(args: readonly Json[], evaluation: Evaluation, isKept: (key: string) => boolean): Json {
+  const object = objectAt(args, 0);
+  const keys = keysAt(args, 0, evaluation).filter((key) => isKept(key) && key !== '__proto__');
+  return Object.fromEntries(keys.map((key) => [key, object[key] as Json]));
+}
+
+// A later entry replaces an earlier one with the same key.
+function fromEntries(args: readonly Json[], evaluation: Evaluation): Json {
+  const list = listAt(args, 0);
+  charge(evaluation, list.length * KEY_COST);
+  const out: Record<string, Json> = {};
+  for (const entry of list) {
+    const { key, value } = (typeof entry === 'object' ? (entry ?? {}) : {}) as { key?: Json; value?: Json };
+    if (typeof key !== 'string')
+      throw new EvaluationProblem('every element must be an object with `key`, a text, and `value`');
+    if (key === '__proto__') throw new EvaluationProblem('the key __proto__ is never allowed');
+    out[key] = value ?? null;
   }
   return out;
 }

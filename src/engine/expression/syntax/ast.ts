@@ -14,6 +14,7 @@ export type Node =
   | ChainNode
   | LogicalNode
   | ConditionalNode
+  | ArrowNode
   | ArrayNode
   | ObjectNode;
 
@@ -71,6 +72,16 @@ interface ConditionalNode extends Span {
   readonly test: Node;
   readonly then: Node;
   readonly otherwise: Node;
+}
+
+/** `x => body` or `(x, i) => body`, an argument of a function over a list. */
+export interface ArrowNode extends Span {
+  readonly kind: 'arrow';
+  /** The element, and its index. */
+  readonly params: readonly string[];
+  readonly body: Node;
+  /** The number of nodes of the body: what one application costs. */
+  readonly nodes: number;
 }
 
 interface ArrayNode extends Span {

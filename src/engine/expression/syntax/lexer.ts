@@ -29,13 +29,12 @@ interface LexerInput {
 
 // Longer operators are first, so that the first match is the right one.
 const OPERATORS = [
-  ...['===', '!==', '==', '!=', '<=', '>=', '&&', '||', '??'],
+  ...['===', '!==', '=>', '==', '!=', '<=', '>=', '&&', '||', '??'],
   ...['+', '-', '*', '/', '%', '<', '>', '!', '?', ':', '.', ',', '(', ')', '[', ']', '{', '}'],
 ];
 
 // Syntax of other languages, and what to write instead.
 const REFUSED: readonly (readonly [string, string])[] = [
-  ['=>', 'functions can not be written in an expression; put the code into a script'],
   ['=', 'an expression can not assign; compare with =='],
   ['&', 'there is no &; write &&'],
   ['|', 'there is no |; write ||, or call a function as in upper(name)'],

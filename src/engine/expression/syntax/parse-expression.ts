@@ -1,7 +1,7 @@
 /** Parses tokens to a syntax tree. It is a Pratt parser that checks the depth before every recursion. */
 
 import { MAX_DEPTH } from '../../base/json/json.ts';
-import type { BinaryOperator, CallNode, Link, LogicalNode, Node, ObjectNode } from './ast.ts';
+import type { ArrowNode, BinaryOperator, CallNode, Link, LogicalNode, Node, ObjectNode } from './ast.ts';
 import { ExpressionSyntaxError } from './expression-syntax-error.ts';
 import type { Token } from './lexer.ts';
 import {
@@ -124,8 +124,10 @@ function parseLinks(state: ParserState, value: Node): Node {
       take(state, ']', 'the closing ]');
       links.push({ key: toKey(key), index: token.index, end: previousEnd(state) });
     } else if (token.kind === 'operator' && token.text === '(') {
-      const message =
-        'only listed functions can be called, by their bare name as in upper(text): values have no methods';
+      const rule = 'only listed functions can be called, by their bare name as in upper(text): values have no methods';
+      const key = links.at(-1)?.key;
+      state.position++;
+      const message = typeof key === 'string' && readParams(state) ? `${rule}; write ${key}(list, x => ...)` : rule;
       throw new ExpressionSyntaxError(message, token.index, 1);
     } else {
       break;
@@ -198,8 +200,44 @@ function parseName(state: ParserState, token: Token): Node {
 
 function parseCall(state: ParserState, name: Token): CallNode {
   state.position++;
-  const args = parseList(state, ')', () => parseConditional(state));
+  const args = parseList(state, ')', () => parseArrow(state) ?? parseConditional(state));
   return { kind: 'call', name: name.text, args, index: name.index, end: previousEnd(state) };
+}
+
+/** @returns undefined if the tokens don't begin with the parameters of an arrow */
+function parseArrow(state: ParserState): ArrowNode | undefined {
+  const first = peek(state);
+  const params = readParams(state);
+  if (!params) return undefined;
+  const names = params.map(({ text }) => text);
+  const wrong = params.find(({ text }, i) => RESERVED.includes(text) || names.indexOf(text) !== i);
+  if (wrong || params.length > 2) {
+    const { text, index, end } = wrong ?? (params[2] as Token);
+    const why = wrong ? `${text} can't be the name of it` : `${text} is too many`;
+    const message = `an arrow has the element and, if it needs it, the index: ${why}`;
+    throw new ExpressionSyntaxError(message, index, end - index);
+  }
+  const before = state.nodes;
+  const body = parseNested(state);
+  return { kind: 'arrow', params: names, body, nodes: state.nodes - before, index: first.index, end: body.end };
+}
+
+const RESERVED = ['true', 'false', 'null'];
+
+/** Reads `x =>` or `(x, i) =>`, or nothing. */
+function readParams(state: ParserState): Token[] | undefined {
+  const { position } = state;
+  const params: Token[] = [];
+  const isList = takeIf(state, '(');
+  do {
+    const token = peek(state);
+    if (token.kind !== 'name') break;
+    params.push(token);
+    state.position++;
+  } while (isList && takeIf(state, ','));
+  if (params.length > 0 && (!isList || takeIf(state, ')')) && takeIf(state, '=>')) return params;
+  state.position = position;
+  return undefined;
 }
 
 function parseObject(state: ParserState, open: Token): ObjectNode {

@@ -37,6 +37,10 @@ export function previousEnd(state: ParserState): number {
 
 /** The error for a token that doesn't fit, with what was expected. */
 export function unexpectedToken(token: Token, expected: string): ExpressionSyntaxError {
+  if (token.kind === 'operator' && token.text === '=>') {
+    const message = 'an arrow can only be an argument of a function over a list, as in map(list, x => x.id)';
+    return new ExpressionSyntaxError(message, token.index, token.end - token.index);
+  }
   const suggestion = token.kind === 'name' && Object.hasOwn(WORDS, token.text) ? WORDS[token.text] : undefined;
   const found = token.kind === 'end' ? 'the expression ends here' : `found ${describeToken(token)}`;
   const hint = suggestion ? `; write ${suggestion}` : '';

@@ -31,6 +31,7 @@ export function assume(node: Node, holds: boolean, context: InferContext): void 
       return;
     case 'call':
       if (node.name === 'length' && node.args[0]) assumeLength(node.args[0], holds ? 1 : 0, context);
+      if (node.name === 'some' && holds && node.args[0]) assumeLength(node.args[0], 1, context);
       if (node.name === 'contains' && holds && node.args[0]) assumeNull(node.args[0], false, context);
       if ((node.name === 'startsWith' || node.name === 'endsWith') && holds && node.args[0])
         assumeNull(node.args[0], false, context);

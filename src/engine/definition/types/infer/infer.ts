@@ -1,7 +1,9 @@
 /** Infers the type of an expression from its syntax tree, and finds what can't be right in it. */
 
-import type { Node } from '../../../expression/syntax/ast.ts';
-import { SIGNATURES } from '../function-types.ts';
+import type { ArrowNode, CallNode, Node } from '../../../expression/syntax/ast.ts';
+import { ARROW_TYPES, type ArrowType } from '../arrow-types.ts';
+import { itemOf, SIGNATURES } from '../function-types.ts';
+import type { LevelTypes } from '../place.ts';
 import {
   ANY,
   BOOLEAN,
@@ -70,6 +72,9 @@ export function infer(node: Node, context: InferContext): Type {
       if (holds.dead) return otherwise;
       return fails.dead ? then : union([then, otherwise]);
     }
+    case 'arrow':
+      // It is read together with the list that it is applied to.
+      return ANY;
     case 'array':
       return listOf(union(node.items.map((item) => infer(item, context))), node.items.length);
     case 'object':
@@ -96,7 +101,10 @@ function inferLogical(operator: '&&' | '||' | '??', operands: readonly Node[], c
   return union(types);
 }
 
-function inferCall(node: Extract<Node, { kind: 'call' }>, context: InferContext): Type {
+function inferCall(node: CallNode, context: InferContext): Type {
+  const [list, arrow] = node.args;
+  if (list && arrow?.kind === 'arrow' && Object.hasOwn(ARROW_TYPES, node.name))
+    return inferArrow(node, list, arrow, context);
   const args = node.args.map((arg) => infer(arg, context));
   const signature = Object.hasOwn(SIGNATURES, node.name) ? SIGNATURES[node.name] : undefined;
   if (!signature) return context.returnOf(node.name);
@@ -107,12 +115,44 @@ function inferCall(node: Extract<Node, { kind: 'call' }>, context: InferContext)
     const expected = kinds.map((kind) => KIND_WORDS[kind]).join(' or ');
     impossible(context, node.args[i] as Node, `${node.name}() takes ${expected} here, and this is ${nameOfType(type)}`);
   });
+  const wrong = signature.wrong?.(args);
+  if (wrong) impossible(context, node.args[wrong.argument] as Node, wrong.message, wrong.suggestion);
   // What is evaluated after it can rely on its value.
   if (node.name === 'required' && node.args[0]) assumeNull(node.args[0], false, context);
   const [first] = args;
   if (!signature.passesNull || !first) return signature.returns(args);
   const returned = signature.returns([withoutNull(first), ...args.slice(1)]);
   return union([returned, ...nullsOf(first)]);
+}
+
+/** A call of a function over a list: the body of the arrow has the type of the elements. */
+function inferArrow(node: CallNode, list: Node, arrow: ArrowNode, context: InferContext): Type {
+  const type = infer(list, context);
+  if (!mayBe(type, ['list', 'null']) && !isNever(type))
+    impossible(context, list, `${node.name}() takes a list here, and this is ${nameOfType(type)}`);
+  const item = itemOf(type);
+  const [name = '', index] = arrow.params;
+  const level: LevelTypes = {
+    id: -1 - arrow.index,
+    parent: context.level,
+    item: undefined,
+    results: new Map(),
+    locals: new Map([[name, item], ...(index === undefined ? [] : [[index, NUMBER] as const])]),
+    caught: context.level.caught,
+  };
+  const inner = { ...context, level, place: context.place.fork() };
+  const result = infer(arrow.body, inner);
+  const { kinds, of } = ARROW_TYPES[node.name] as ArrowType;
+  if (kinds && !mayBe(result, [...kinds, 'null']) && !isNever(result)) {
+    const expected = kinds.map((kind) => KIND_WORDS[kind]).join(' or ');
+    impossible(inner, arrow.body, `the arrow of ${node.name}() gives ${expected}, and this is ${nameOfType(result)}`);
+  }
+  // What the elements are for which the arrow holds.
+  const holds = { ...inner, place: inner.place.fork() };
+  assume(arrow.body, true, holds);
+  const held = holds.place.fact(`${level.id}#${name}`) ?? item;
+  for (const rest of node.args.slice(2)) infer(rest, context);
+  return union([of({ list: withoutNull(type), item, result, held }), ...nullsOf(type)]);
 }
 
 const KIND_WORDS = {

@@ -85,6 +85,11 @@ function isRepeatable(node: Node, { text }: InferContext): boolean {
 
 function readRoot(name: string, context: InferContext): ReadRoot {
   const { data, outermost, place } = context;
+  for (let at: LevelTypes | undefined = context.level; at?.locals; at = at.parent) {
+    const type = at.locals.get(name);
+    const key = `${at.id}#${name}`;
+    if (type) return { key, type: place.fact(key) ?? type };
+  }
   if (data && !Object.hasOwn(outermost, name) && name !== 'item' && name !== 'index' && name !== 'error') {
     const field = fieldOf(data, name);
     if (field) return { key: '', type: field };
