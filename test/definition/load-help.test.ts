@@ -191,12 +191,12 @@ describe('one mistake is one problem', () => {
     [
       'a function of another language',
       '  []\noutputs: { a: "${map(input.x, 1)}" }',
-      'there is no function map(); a `foreach` makes a list of results',
+      'argument 2 of map() must be an arrow, as in map(list, x => x.id)',
     ],
     [
       'a filter of another language',
-      '  []\noutputs: { a: "${filter(input.x, 1)}" }',
-      'there is no function filter(); a `foreach`',
+      '  []\noutputs: { a: "${reduce(input.x, 1)}" }',
+      'there is no function reduce(); sumBy() adds',
     ],
     ['a name of another system', '  []\noutputs: { a: "${vars.x}" }', 'there is no agent or name `vars`'],
   ])('%s', (_, rest, message) => {
