@@ -3,7 +3,7 @@
 import { OrchestratorError } from '../engine/base/errors.ts';
 import { cloneJson, copyJson, type Json, JsonError, type JsonObject } from '../engine/base/json/json.ts';
 import { refuseUnknownKeys } from '../engine/base/read-options.ts';
-import { isMap } from '../engine/json-schema/check-json-schema.ts';
+import { isMap } from '../engine/base/json/is-map.ts';
 import type { Clock } from '../engine/host/clock.port.ts';
 import type { StateStore } from '../engine/storage/storage.port.ts';
 import { alwaysChanged, type ChangeOptions, refuseOtherVersion } from './changes.ts';

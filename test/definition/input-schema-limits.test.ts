@@ -28,15 +28,21 @@ const checked = (schema: object, input: object) => problemsOf(() => load(schema)
 
 describe('refused at load', () => {
   it.each<[string, object, string]>([
+    ['a keyword that is not checked', { $recursiveRef: '#' }, 'inputs.$recursiveRef `$recursiveRef` is not supported'],
     [
-      'a keyword that is not checked',
-      { unevaluatedProperties: false },
-      'inputs.unevaluatedProperties `unevaluatedProperties` is not supported',
+      'a `$ref` by an anchor that is nowhere',
+      { properties: { a: { $ref: '#x' } }, $defs: { x: { $anchor: 'y' } } },
+      "inputs.properties.a.$ref must lead to a place in this JSON Schema, such as `#/$defs/order`, not '#x'",
     ],
     [
-      'a `$ref` by an anchor',
-      { properties: { a: { $ref: '#x' } }, $defs: { x: { $anchor: 'x' } } },
-      "inputs.properties.a.$ref must lead to a place in this JSON Schema, such as `#/$defs/order`, not '#x'",
+      'a `$ref` to another document',
+      { properties: { a: { $ref: 'https://schemas.example/order.json' } } },
+      "inputs.properties.a.$ref must lead to a place in this JSON Schema, such as `#/$defs/order`, not 'https://schemas.example/order.json': other documents are not read",
+    ],
+    [
+      'an anchor that is no name',
+      { $defs: { x: { $anchor: '#x' } } },
+      "inputs.$defs.x.$anchor must be a name, not '#x'",
     ],
     [
       'a `$ref` to nothing',

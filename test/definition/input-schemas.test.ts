@@ -53,7 +53,7 @@ const schema = fc.letrec<{ schema: Json }>((tie) => {
     dependentRequired: fc.dictionary(key, fc.uniqueArray(key, { maxLength: 2 }), { maxKeys: 2, noNullPrototype: true }),
     dependentSchemas: map,
     ...{ allOf: list, anyOf: list, oneOf: list, not: one, if: one, then: one, else: one },
-    $ref: fc.constantFrom('#/$defs/x', '#/$defs/y'),
+    $ref: fc.constantFrom('#/$defs/x', '#/$defs/y', '#why', 'z.json', 'z.json#/$defs/inner', 'z.json#deep'),
   };
   return {
     schema: fc.oneof(
@@ -97,12 +97,22 @@ function unlessItBreaks(validate: () => unknown): unknown {
 
 describe('a JSON Schema', () => {
   it('accepts and refuses what a complete validator accepts and refuses', () => {
-    const definitions = { x: { type: ['string', 'object'], maxLength: 2 }, y: { items: { $ref: '#/$defs/x' } } };
+    const definitions = {
+      x: { type: ['string', 'object'], maxLength: 2 },
+      y: { $anchor: 'why', items: { $ref: '#/$defs/x' } },
+      // A part with an address of its own: its references are relative to it.
+      z: {
+        $id: 'z.json',
+        properties: { a: { $ref: '#/$defs/inner' } },
+        prefixItems: [{ $ref: '#deep' }],
+        $defs: { inner: { type: 'integer' }, other: { $anchor: 'deep', minItems: 1, minLength: 1 } },
+      },
+    };
     const accepted: boolean[] = [];
     const values = fc.array(value, { minLength: 5, maxLength: 5 });
     fc.assert(
       fc.property(schema, values, (inner, given) => {
-        const root = { properties: { in: inner }, $defs: definitions } as JsonObject;
+        const root = { $id: 'https://x.example/', properties: { in: inner }, $defs: definitions } as JsonObject;
         fc.pre(problemsAtLoad(root).length === 0);
         const isValid = new Ajv2020({ strict: false, unicodeRegExp: false, logger: false }).compile(root);
         const result = given.map((one) => 'value' in compileJsonSchema(root)({ in: one }));

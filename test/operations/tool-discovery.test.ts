@@ -158,7 +158,8 @@ describe('discovery of a `tools` agent', () => {
   });
 
   it.each([
-    ['a keyword', { type: 'object', unevaluatedProperties: false }],
+    ['a keyword', { type: 'object', $recursiveRef: '#' }],
+    ['a reference to another document', { type: 'object', $ref: 'https://schemas.example/a.json' }],
     ['a slow pattern', { type: 'object', properties: { id: { type: 'string', pattern: '^(a+)+$' } } }],
     ['a schema that is none', { type: 7 }],
     ['an endless reference', { $ref: '#' }],

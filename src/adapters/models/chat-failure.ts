@@ -2,7 +2,7 @@
 
 import { OrchestratorError } from '../../engine/base/errors.ts';
 import type { Json, JsonObject } from '../../engine/base/json/json.ts';
-import { isMap } from '../../engine/json-schema/check-json-schema.ts';
+import { isMap } from '../../engine/base/json/is-map.ts';
 import { maskSent } from '../../engine/host/peer-text.ts';
 import { isRetryableStatus, parseRetryAfter } from '../../engine/host/retry-after.ts';
 import type { HttpResponse } from '../../engine/host/http.port.ts';

@@ -23,7 +23,8 @@ import { type SharedTask, sharedTask } from './shared-task.ts';
 import type { JsonObject } from '../../engine/base/json/json.ts';
 import { suggestName } from '../../engine/base/suggest-name.ts';
 import { checkJsonSchema } from '../../engine/json-schema/check-json-schema.ts';
-import { compileJsonSchema, type ValueCheck } from '../../engine/json-schema/compile-json-schema.ts';
+import { compileJsonSchema } from '../../engine/json-schema/compile-json-schema.ts';
+import type { ValueCheck } from '../../engine/json-schema/rule.ts';
 
 export interface ToolServersDependencies {
   readonly servers: Readonly<Record<string, ToolServerOptions>>;

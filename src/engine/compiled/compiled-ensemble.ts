@@ -3,7 +3,7 @@
 import type { Ticks } from '../base/time/cron.ts';
 import type { Json, JsonObject } from '../base/json/json.ts';
 import type { Evaluate } from '../expression/evaluation.ts';
-import type { ValueCheck } from '../json-schema/compile-json-schema.ts';
+import type { ValueCheck } from '../json-schema/rule.ts';
 import type { ResolvedComponent } from '../component/component.ts';
 import type { EnsembleDefinition } from '../ensemble/ensemble.ts';
 import type { RequestPart } from '../webhook/kept-request.ts';

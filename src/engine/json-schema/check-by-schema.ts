@@ -3,7 +3,8 @@
 import { OrchestratorError } from '../base/errors.ts';
 import { formatPath, type JsonObject } from '../base/json/json.ts';
 import { checkJsonSchema } from './check-json-schema.ts';
-import { compileJsonSchema, type ValueCheck, type ValueProblem } from './compile-json-schema.ts';
+import { compileJsonSchema } from './compile-json-schema.ts';
+import type { ValueCheck, ValueProblem } from './rule.ts';
 import type { ConfigIssue } from '../operation/operation.port.ts';
 
 type Path = readonly (string | number)[];
@@ -18,12 +19,12 @@ export function schemaIssues(schema: JsonObject, path: Path): ConfigIssue[] {
 }
 
 /** The check of values by a schema of an evaluated config. @throws OrchestratorError `INVALID_INPUT` for a wrong schema */
-export function checkBySchema(schema: JsonObject, path: Path): ValueCheck {
+export function checkBySchema(schema: JsonObject, path: Path, what: string): ValueCheck {
   const [first] = schemaIssues(schema, path);
   if (first) {
     throw new OrchestratorError('INVALID_INPUT', `${formatPath(['config', ...first.path])}: ${first.message}`);
   }
-  return compileJsonSchema(schema);
+  return compileJsonSchema(schema, what);
 }
 
 const MAX_PROBLEMS = 20;

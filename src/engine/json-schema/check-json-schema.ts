@@ -3,6 +3,8 @@
 import type { Json, JsonObject } from '../base/json/json.ts';
 import { suggestName } from '../base/suggest-name.ts';
 import { describeValue, oneOf, quoted } from '../base/wording.ts';
+import { isMap } from '../base/json/is-map.ts';
+import { LISTS, MAPS, ONE, type SchemaAt, SchemaIndex } from './schema-index.ts';
 import { slowPattern } from './check-pattern.ts';
 
 type Path = readonly (string | number)[];
@@ -20,22 +22,20 @@ type Report = (problem: SchemaProblem) => void;
 
 /** The types of JSON Schema. */
 export const JSON_SCHEMA_TYPES = ['string', 'number', 'integer', 'boolean', 'object', 'array', 'null'];
-// The keywords that hold one schema, a list of schemas and a map of schemas.
-const ONE = [
-  'items',
-  'additionalItems',
-  'additionalProperties',
-  'propertyNames',
-  'contains',
+/** The keywords whose schemas check the same value. */
+const SAME_VALUE = [
+  '$ref',
+  '$dynamicRef',
+  'allOf',
+  'anyOf',
+  'oneOf',
   'not',
   'if',
   'then',
   'else',
+  'dependentSchemas',
+  'dependencies',
 ];
-const LISTS = ['allOf', 'anyOf', 'oneOf', 'prefixItems'];
-const MAPS = ['properties', 'patternProperties', '$defs', 'definitions', 'dependentSchemas', 'dependencies'];
-/** The keywords whose schemas check the same value. */
-const SAME_VALUE = ['$ref', 'allOf', 'anyOf', 'oneOf', 'not', 'if', 'then', 'else', 'dependentSchemas', 'dependencies'];
 const COUNTS = [
   'minLength',
   'maxLength',
@@ -47,20 +47,14 @@ const COUNTS = [
   'maxContains',
 ];
 const BOUNDS = ['minimum', 'maximum'];
-/** Keywords that would allow values that their author wants to refuse, if they were ignored. */
-const UNSUPPORTED = ['unevaluatedProperties', 'unevaluatedItems', '$dynamicRef', '$recursiveRef'];
+/** Keywords of an older draft that would allow values that their author wants to refuse, if they were ignored. */
+const UNSUPPORTED = ['$recursiveRef'];
 const UNSUPPORTED_FORMATS = ['credit_card', 'emoji', 'iban', 'jwt'];
 /** Schemas inside each other that check the same value. With the depth of a value, they bound the recursion of a check. */
 const MAX_SCHEMAS_A_VALUE = 16;
 
-/** A place in a JSON Schema, and its path from the root. */
-interface SchemaAt {
-  readonly schema: Json;
-  readonly path: Path;
-}
-
 interface Walk {
-  readonly root: JsonObject;
+  readonly index: SchemaIndex;
   readonly report: Report;
   /** Every schema that was checked, with its path in the source. */
   readonly checked: Map<Json, Path>;
@@ -73,42 +67,21 @@ interface Walk {
  * @param path - the path of that value in the source
  */
 export function checkJsonSchema(root: JsonObject, path: Path, report: Report): void {
-  const walk: Walk = { root, report, checked: new Map(), targets: [{ schema: root, path: [] }] };
+  const index = new SchemaIndex(root);
+  const walk: Walk = { index, report, checked: new Map(), targets: [{ schema: root, path: [] }] };
   for (const target of walk.targets) checkSchema(target.schema, [...path, ...target.path], walk);
   const depths = new Map<Json, number>();
   for (const [schema, at] of walk.checked) {
-    if (depthOf(schema, root, depths, 0) <= MAX_SCHEMAS_A_VALUE) continue;
+    if (depthOf(schema, index, depths, 0) <= MAX_SCHEMAS_A_VALUE) continue;
     const message = `leads to more than ${MAX_SCHEMAS_A_VALUE} schemas for one value, or back to itself; let each \`$ref\` that comes back lead to a part of the value, such as a property`;
     report({ path: at, message });
     return;
   }
 }
 
-/** The place that a `$ref` leads to; undefined when it is not in the schema. */
-export function resolveRef(root: JsonObject, ref: string): SchemaAt | undefined {
-  const [start, ...segments] = ref.split('/');
-  let schema: Json = root;
-  const path: (string | number)[] = [];
-  for (const segment of segments) {
-    const key = unescapeKey(segment);
-    if (typeof schema !== 'object' || schema === null || !Object.hasOwn(schema, key)) return undefined;
-    path.push(Array.isArray(schema) ? Number(key) : key);
-    schema = (schema as JsonObject)[key] as Json;
-  }
-  return start === '#' ? { schema, path } : undefined;
-}
-
 /** A schema as a part of another one. Its references lead to itself, as the standard says of a part with an `$id`. */
 export function partSchema(schema: JsonObject): JsonObject {
   return schema.$id === undefined ? { ...schema, $id: 'part' } : schema;
-}
-
-function unescapeKey(segment: string): string {
-  try {
-    return decodeURIComponent(segment).replaceAll('~1', '/').replaceAll('~0', '~');
-  } catch {
-    return segment;
-  }
 }
 
 function checkSchema(schema: Json, path: Path, walk: Walk): void {
@@ -126,7 +99,7 @@ function checkSchema(schema: Json, path: Path, walk: Walk): void {
     else if (ONE.includes(key)) checkSchema(value, at, walk);
     else if (LISTS.includes(key)) checkList(value, at, walk);
     else if (MAPS.includes(key)) checkMap(value, at, walk, key);
-    else if (key === '$ref') checkRef(value, at, walk);
+    else if (key === '$ref' || key === '$dynamicRef') checkRef(schema, value, at, walk);
     else checkPlainKeyword(key, value, at, report);
   }
 }
@@ -163,14 +136,15 @@ function checkMap(value: Json, path: Path, walk: Walk, keyword: string): void {
   }
 }
 
-function checkRef(ref: Json, path: Path, { root, report, targets }: Walk): void {
-  const target = typeof ref === 'string' ? resolveRef(root, ref) : undefined;
-  if (target) targets.push(target);
-  else
-    report({
-      path,
-      message: `must lead to a place in this JSON Schema, such as \`#/$defs/order\`, not ${describeValue(ref)}`,
-    });
+function checkRef(schema: JsonObject, ref: Json, path: Path, { index, report, targets }: Walk): void {
+  const target = typeof ref === 'string' ? index.find(schema, ref) : undefined;
+  if (target) {
+    targets.push(target);
+    return;
+  }
+  const isRemote = typeof ref === 'string' && /^[^#]/.test(ref);
+  const message = `must lead to a place in this JSON Schema, such as \`#/$defs/order\`, not ${describeValue(ref)}`;
+  report({ path, message: isRemote ? `${message}: other documents are not read` : message });
 }
 
 function checkPlainKeyword(key: string, value: Json, path: Path, report: Report): void {
@@ -207,6 +181,11 @@ function wrongArgument(key: string, value: Json): string | undefined {
       return is(Array.isArray(value), 'a list of values');
     case 'format':
       return is(typeof value === 'string', 'the name of a format');
+    case '$id':
+      return is(typeof value === 'string' && !/#./.test(value), 'the address of the schema, without `#`');
+    case '$anchor':
+    case '$dynamicAnchor':
+      return is(typeof value === 'string' && /^[A-Za-z_][-A-Za-z0-9._]*$/.test(value), 'a name');
     case 'uniqueItems':
       return is(typeof value === 'boolean', '`true` or `false`');
     default:
@@ -215,7 +194,7 @@ function wrongArgument(key: string, value: Json): string | undefined {
 }
 
 /** The number of schemas, one in the other, that check one value; infinite for a schema that leads back to itself. */
-function depthOf(schema: Json, root: JsonObject, known: Map<Json, number>, level: number): number {
+function depthOf(schema: Json, index: SchemaIndex, known: Map<Json, number>, level: number): number {
   if (!isMap(schema)) return 0;
   const before = known.get(schema) ?? (level > MAX_SCHEMAS_A_VALUE ? level : undefined);
   if (before !== undefined) return before;
@@ -223,19 +202,15 @@ function depthOf(schema: Json, root: JsonObject, known: Map<Json, number>, level
   known.set(schema, Number.POSITIVE_INFINITY);
   const inner = SAME_VALUE.flatMap((keyword) => {
     const held = schema[keyword];
-    if (keyword === '$ref') return typeof held === 'string' ? [resolveRef(root, held)?.schema ?? true] : [];
+    if (keyword === '$ref') return typeof held === 'string' ? [index.find(schema, held)?.schema ?? true] : [];
+    if (keyword === '$dynamicRef') return typeof held === 'string' ? index.targetsOf(schema, held) : [];
     return LISTS.includes(keyword) || MAPS.includes(keyword)
       ? Object.values((held ?? {}) as JsonObject)
       : [held ?? true];
   });
-  const depth = 1 + Math.max(0, ...inner.map((one) => depthOf(one, root, known, level + 1)));
+  const depth = 1 + Math.max(0, ...inner.map((one) => depthOf(one, index, known, level + 1)));
   known.set(schema, depth);
   return depth;
-}
-
-/** Whether a value is a JSON object. */
-export function isMap(value: Json | undefined): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function isTextList(value: Json): boolean {

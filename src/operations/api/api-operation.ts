@@ -60,7 +60,7 @@ export function apiOperation(options: ApiOperationOptions): Operation<ApiConfig>
 
 /** @returns the body with defaults @throws INVALID_OUTPUT for a body that does not fit; INVALID_INPUT for a wrong schema */
 function checkBody({ body, status }: ApiOutput | PagedOutput, schema: JsonObject, request: ApiRequest): Json {
-  const checked = checkBySchema(schema, ['response'])(body as Json);
+  const checked = checkBySchema(schema, ['response'], 'the body')(body as Json);
   if ('value' in checked) return checked.value;
   const problems = describeProblems(checked.problems);
   const message = `${describeRequest(request)} answered ${status} with a body that does not fit \`response\`: ${problems}`;

@@ -2,7 +2,7 @@
 
 import type { JsonObject } from '../../engine/base/json/json.ts';
 import { schemaIssues } from '../../engine/json-schema/check-by-schema.ts';
-import { isMap } from '../../engine/json-schema/check-json-schema.ts';
+import { isMap } from '../../engine/base/json/is-map.ts';
 import { headerProblem } from '../../engine/host/http-header.ts';
 import type { ConfigIssue } from '../../engine/operation/operation.port.ts';
 

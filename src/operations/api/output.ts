@@ -1,7 +1,8 @@
 /** What an `api` agent returns, as a JSON Schema. */
 
 import type { JsonObject } from '../../engine/base/json/json.ts';
-import { isMap, partSchema } from '../../engine/json-schema/check-json-schema.ts';
+import { isMap } from '../../engine/base/json/is-map.ts';
+import { partSchema } from '../../engine/json-schema/check-json-schema.ts';
 import type { NeededValue } from '../../engine/operation/operation.port.ts';
 
 /** The statuses of `expect`, if it is written without expressions. Any other status fails the agent. */

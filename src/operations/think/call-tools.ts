@@ -3,7 +3,7 @@
 import { isOrchestratorError, type OrchestratorError } from '../../engine/base/errors.ts';
 import type { Json, JsonObject } from '../../engine/base/json/json.ts';
 import { suggestName } from '../../engine/base/suggest-name.ts';
-import { isMap } from '../../engine/json-schema/check-json-schema.ts';
+import { isMap } from '../../engine/base/json/is-map.ts';
 import type { ModelMessage, ModelToolCall } from '../../engine/operation/model.port.ts';
 import type { OperationContext, OperationPart } from '../../engine/operation/operation.port.ts';
 import type { ToolAnswer, ToolServers } from '../../engine/operation/tool-server.port.ts';

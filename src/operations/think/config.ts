@@ -7,7 +7,7 @@ import type { Json, JsonObject } from '../../engine/base/json/json.ts';
 import { once } from '../../engine/base/once.ts';
 import { suggestName } from '../../engine/base/suggest-name.ts';
 import { oneOf, quoted } from '../../engine/base/wording.ts';
-import { isMap } from '../../engine/json-schema/check-json-schema.ts';
+import { isMap } from '../../engine/base/json/is-map.ts';
 import type { ModelProvider } from '../../engine/operation/model.port.ts';
 import type { ConfigIssue } from '../../engine/operation/operation.port.ts';
 import type { StandardSchema } from '../../engine/operation/standard-schema.port.ts';

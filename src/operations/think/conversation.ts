@@ -2,7 +2,7 @@
 
 import { OrchestratorError } from '../../engine/base/errors.ts';
 import type { Json } from '../../engine/base/json/json.ts';
-import type { ValueCheck } from '../../engine/json-schema/compile-json-schema.ts';
+import type { ValueCheck } from '../../engine/json-schema/rule.ts';
 import type { ModelMessage } from '../../engine/operation/model.port.ts';
 import { callModel, type ModelCalls, type StoredAnswer } from './call-model.ts';
 import { callTools, type ToolCalls } from './call-tools.ts';

@@ -10,7 +10,8 @@ import { addUsage } from '../../engine/operation/token-usage.ts';
 import type { ToolServers } from '../../engine/operation/tool-server.port.ts';
 import { attemptOf } from './call-model.ts';
 import { checkBySchema } from '../../engine/json-schema/check-by-schema.ts';
-import { isMap, partSchema } from '../../engine/json-schema/check-json-schema.ts';
+import { isMap } from '../../engine/base/json/is-map.ts';
+import { partSchema } from '../../engine/json-schema/check-json-schema.ts';
 import { checkThinkConfig, promptProblem, providerName, type ThinkConfig, thinkConfig } from './config.ts';
 import { converse, type Talk, type Walk } from './conversation.ts';
 import { openToolbox } from './toolbox.ts';
@@ -60,7 +61,7 @@ export function thinkOperation(dependencies: {
       }
       const prompt = promptOf(context);
       const { schema } = context.config;
-      const check = schema ? checkBySchema(schema, ['schema']) : undefined;
+      const check = schema ? checkBySchema(schema, ['schema'], 'the answer') : undefined;
       const { tools, parts: toolParts } = await openToolbox(context, servers);
       return think(
         { context, provider, providerName: name, prompt, check, servers, tools, clock },

@@ -3,7 +3,7 @@
 import { OrchestratorError } from '../../engine/base/errors.ts';
 import type { JsonObject } from '../../engine/base/json/json.ts';
 import { suggestName } from '../../engine/base/suggest-name.ts';
-import type { ValueCheck } from '../../engine/json-schema/compile-json-schema.ts';
+import type { ValueCheck } from '../../engine/json-schema/rule.ts';
 import type { ModelTool } from '../../engine/operation/model.port.ts';
 import type { OperationContext } from '../../engine/operation/operation.port.ts';
 import type { ToolDescription, ToolServerCall, ToolServers } from '../../engine/operation/tool-server.port.ts';
@@ -94,7 +94,7 @@ function serverDraft({ mcp: server, transport }: ServerEntry, listed: ToolDescri
 
 function agentDraft(entry: AgentEntry, index: number, context: OperationContext<ThinkConfig>): Draft {
   const { agent, parameters } = entry;
-  const check = parameters ? checkBySchema(parameters, ['tools', index, 'parameters']) : undefined;
+  const check = parameters ? checkBySchema(parameters, ['tools', index, 'parameters'], 'the input') : undefined;
   const description = entry.description ?? context.describeAgent(agent);
   return {
     kind: 'agent',

@@ -4,7 +4,7 @@ import * as z from 'zod/mini';
 import type { Json, JsonObject } from '../../engine/base/json/json.ts';
 import { suggestName } from '../../engine/base/suggest-name.ts';
 import { quoted } from '../../engine/base/wording.ts';
-import { isMap } from '../../engine/json-schema/check-json-schema.ts';
+import { isMap } from '../../engine/base/json/is-map.ts';
 import type { AgentCall, ConfigIssue } from '../../engine/operation/operation.port.ts';
 import type { ToolTransport } from '../../engine/operation/tool-server.port.ts';
 import { schemaIssues } from '../../engine/json-schema/check-by-schema.ts';

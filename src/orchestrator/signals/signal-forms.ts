@@ -7,7 +7,8 @@ import type { Execution, ExecutionSummary } from '../../engine/execution/executi
 import type { WaitStep } from '../../engine/ensemble/ensemble.ts';
 import { innerLists } from '../../engine/ensemble/inner-lists.ts';
 import { describeProblems } from '../../engine/json-schema/check-by-schema.ts';
-import { compileJsonSchema, type ValueCheck } from '../../engine/json-schema/compile-json-schema.ts';
+import { compileJsonSchema } from '../../engine/json-schema/compile-json-schema.ts';
+import type { ValueCheck } from '../../engine/json-schema/rule.ts';
 import type { SignalForm } from '../../engine/signal/signal-page.ts';
 import type { DefinitionStore } from '../../engine/storage/storage.port.ts';
 
@@ -65,7 +66,7 @@ export function createSignalForms(definitions: DefinitionStore): SignalForms {
       if (signals !== 'any' && !signals.has(name)) throw unknownSignal(ensemble, name, [...signals.keys()]);
       const fields = (await find({ ensemble, version }, name))?.fields;
       if (!fields) return payload;
-      const check = checks.get(fields) ?? compileJsonSchema(fields);
+      const check = checks.get(fields) ?? compileJsonSchema(fields, 'the payload');
       checks.set(fields, check);
       const checked = check(payload ?? {});
       if ('value' in checked) return checked.value;

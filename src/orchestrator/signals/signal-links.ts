@@ -2,7 +2,7 @@
 
 import { isOrchestratorError } from '../../engine/base/errors.ts';
 import { copyJson, type Json, JsonError, type JsonObject } from '../../engine/base/json/json.ts';
-import { isMap } from '../../engine/json-schema/check-json-schema.ts';
+import { isMap } from '../../engine/base/json/is-map.ts';
 import { compileJsonSchema } from '../../engine/json-schema/compile-json-schema.ts';
 import { isFinal } from '../../engine/execution/execution.ts';
 import type { SignalForm, SignalLinkState, SignalPage, SignalPageTexts } from '../../engine/signal/signal-page.ts';
@@ -139,7 +139,7 @@ function fillPayload(payload: Json, page: SignalPage | undefined, form: Readonly
     if (!(thrown instanceof JsonError)) throw thrown;
     return { issues: [thrown.problem] };
   }
-  const checked = compileJsonSchema(page.fields)(values);
+  const checked = compileJsonSchema(page.fields, 'the form')(values);
   if ('problems' in checked) return { issues: checked.problems };
   return { payload: { ...(payload as JsonObject | null), ...(checked.value as JsonObject) } };
 }

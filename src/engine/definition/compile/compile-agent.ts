@@ -8,8 +8,9 @@ import { oneOf, quoted } from '../../base/wording.ts';
 import type { CompiledAgentStep, CompiledCall } from '../../compiled/compiled-ensemble.ts';
 import { ExpressionScope } from '../../compiled/expression-scope.ts';
 import { schemaIssues } from '../../json-schema/check-by-schema.ts';
-import { isMap } from '../../json-schema/check-json-schema.ts';
-import { compileJsonSchema, type ValueCheck } from '../../json-schema/compile-json-schema.ts';
+import { isMap } from '../../base/json/is-map.ts';
+import { compileJsonSchema } from '../../json-schema/compile-json-schema.ts';
+import type { ValueCheck } from '../../json-schema/rule.ts';
 import type { AgentBehaviour } from '../../ensemble/ensemble.ts';
 import { SPECIFIED_OPERATIONS } from '../../ensemble/name.ts';
 import type { AgentCall, AnyOperation } from '../../operation/operation.port.ts';
@@ -110,7 +111,7 @@ function compileOutputCheck({ behaviour: { output }, at }: ResolvedAgent): Value
   const { path, report } = at('output');
   const problems = schemaIssues(output, path);
   for (const problem of problems) report(problem);
-  return problems.length === 0 ? compileJsonSchema(output) : undefined;
+  return problems.length === 0 ? compileJsonSchema(output, 'the output') : undefined;
 }
 
 /** Reports fields that are written and that nothing reads. */

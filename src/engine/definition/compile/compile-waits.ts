@@ -8,7 +8,7 @@ import { parseInstant } from '../../expression/functions/instant.ts';
 import type { SleepStep, WaitStep } from '../../ensemble/ensemble.ts';
 import { NAME_PATTERN } from '../../ensemble/name.ts';
 import { schemaIssues } from '../../json-schema/check-by-schema.ts';
-import { isMap } from '../../json-schema/check-json-schema.ts';
+import { isMap } from '../../base/json/is-map.ts';
 import type { Report } from '../forms/check-shape.ts';
 import { DURATION_RULE, INSTANT_RULE, SIGNAL_RULE, TIMEOUT_RULE } from '../forms/flow-forms.ts';
 import type { Path } from '../source/problem.ts';

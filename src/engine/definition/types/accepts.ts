@@ -1,7 +1,7 @@
 /** A declared type and what is known without it: whether the one holds all values of the other, and both together. */
 
 import { quoted } from '../../base/wording.ts';
-import { intersects, listOf, membersOf, nameOfType, type RecordType, recordOf, type Type } from './type.ts';
+import { ANY, intersects, listOf, membersOf, nameOfType, type RecordType, recordOf, type Type } from './type.ts';
 
 /** A part of a type that a wider type does not hold. */
 export interface Misfit {
@@ -23,14 +23,24 @@ export function findMisfit(wanted: Type, given: Type, path = ''): Misfit | undef
 export function refine(known: Type, declared: Type): Type {
   if (known.kind === 'list' && declared.kind === 'list')
     return listOf(refine(known.item, declared.item), Math.max(known.min, declared.min));
-  if (known.kind !== 'record' || declared.kind !== 'record') return declared.kind === 'any' ? known : declared;
+  if (declared.kind === 'any' || isAnyObject(declared)) return known;
+  if (known.kind === 'any' || isAnyObject(known)) return declared;
+  if (known.kind !== 'record' || declared.kind !== 'record')
+    // The other one may say more of its fields.
+    return declared.kind === 'record' ? recordOf(declared.fields, ANY) : declared;
   const fields = new Map(declared.fields);
   for (const [name, field] of known.fields) {
     const own = declared.fields.get(name);
     const type = own ? refine(field.type, own.type) : field.type;
     fields.set(name, { type, optional: field.optional && (own?.optional ?? true) });
   }
-  return recordOf(fields, declared.rest);
+  const open = [known.rest, declared.rest].find((rest) => typeof rest === 'object');
+  return recordOf(fields, open ?? (known.rest === 'closed' ? declared.rest : known.rest));
+}
+
+/** `type: object` alone. */
+function isAnyObject(type: Type): boolean {
+  return type.kind === 'record' && type.fields.size === 0 && typeof type.rest === 'object' && type.rest.kind === 'any';
 }
 
 function ofMember(wanted: Type, given: Type, path: string): Misfit | undefined {

@@ -3,7 +3,7 @@
 import type { Json, JsonObject } from '../../base/json/json.ts';
 import type { Path } from '../source/problem.ts';
 import type { EnsembleDefinition, SleepStep, StepDefinition } from '../../ensemble/ensemble.ts';
-import { isMap } from '../../json-schema/check-json-schema.ts';
+import { isMap } from '../../base/json/is-map.ts';
 import { isJsonSchema } from '../forms/forms.ts';
 import { type LevelTypes, Place } from './place.ts';
 import { fromInputs } from './from-json-schema.ts';

@@ -10,7 +10,9 @@ import {
   type StandardSchema,
 } from '../../operation/standard-schema.port.ts';
 import { isJsonSchema } from '../forms/forms.ts';
-import { isMap, resolveRef } from '../../json-schema/check-json-schema.ts';
+import { isMap } from '../../base/json/is-map.ts';
+import { SchemaIndex } from '../../json-schema/schema-index.ts';
+import { refine } from './accepts.ts';
 import {
   ANY,
   BOOLEAN,
@@ -34,6 +36,7 @@ const MAX_SCHEMAS = 400;
 
 interface Walk {
   readonly root: JsonObject;
+  index?: SchemaIndex;
   readonly budget: { left: number };
   readonly side: Side;
   /** `declared`: fields that a schema does not name must not be read, although the schema may allow them. */
@@ -71,14 +74,22 @@ function toJsonSchema(schema: StandardSchema<unknown, unknown>, side: Side): Jso
   }
 }
 
-function read(schema: Json | undefined, outer: Walk, depth: number): Type {
-  if (!isMap(schema) || depth > MAX_SCHEMA_DEPTH || outer.budget.left-- <= 0) return ANY;
-  // A part with an `$id` is a schema of its own, to which its references lead.
-  const walk: Walk = schema.$id === undefined ? outer : { ...outer, root: schema };
-  if (typeof schema.$ref === 'string') {
-    const target = resolveRef(walk.root, schema.$ref);
-    return target === undefined ? ANY : read(target.schema, walk, depth + 1);
+function read(schema: Json | undefined, walk: Walk, depth: number): Type {
+  if (!isMap(schema) || depth > MAX_SCHEMA_DEPTH || walk.budget.left-- <= 0) return ANY;
+  if (schema.$dynamicRef !== undefined) return ANY;
+  const { $ref: ref, allOf, ...own } = schema;
+  const others: Json[] = Array.isArray(allOf) ? [...(allOf as readonly Json[])] : [];
+  if (ref === undefined && others.length === 0) return readOwn(schema, walk, depth);
+  if (typeof ref === 'string') {
+    walk.index ??= new SchemaIndex(walk.root);
+    others.push(walk.index.find(schema, ref)?.schema ?? true);
   }
+  // A value fits all of them.
+  const types = others.map((one) => read(one, walk, depth + 1));
+  return [...types, readOwn(own, walk, depth)].reduce((known, more) => refine(known, more));
+}
+
+function readOwn(schema: JsonObject, walk: Walk, depth: number): Type {
   if (schema.const !== undefined) return fromValue(schema.const);
   if (Array.isArray(schema.enum)) return fromValues(schema.enum as Json[]);
   const choice = schema.anyOf ?? schema.oneOf;
@@ -116,7 +127,7 @@ function readKind(kind: Json, schema: JsonObject, walk: Walk, depth: number): Ty
 }
 
 // These keywords may add fields, or say more about those of `properties`.
-const OPEN = ['allOf', 'anyOf', 'oneOf', 'if', 'dependentSchemas', 'dependencies', 'patternProperties', '$ref'];
+const OPEN = ['anyOf', 'oneOf', 'if', 'dependentSchemas', 'dependencies', 'patternProperties'];
 
 function readObject(schema: JsonObject, walk: Walk, depth: number): Type {
   const { properties, additionalProperties: more } = schema;
@@ -128,7 +139,7 @@ function readObject(schema: JsonObject, walk: Walk, depth: number): Type {
     fields.push([name, { type, optional: !needed.includes(name) && !filled }]);
   }
   if (OPEN.some((key) => schema[key] !== undefined)) return recordOf(fields, ANY);
-  if (more === false) return recordOf(fields, 'closed');
+  if (more === false || schema.unevaluatedProperties === false) return recordOf(fields, 'closed');
   if (isMap(more)) return recordOf(fields, read(more, walk, depth + 1));
   if (more === true || fields.length === 0) return recordOf(fields, ANY);
   return recordOf(fields, 'declared');

@@ -3,7 +3,7 @@
 import { OrchestratorError } from '../../base/errors.ts';
 import { copySized, JsonError } from '../../base/json/json.ts';
 import { describeProblems } from '../../json-schema/check-by-schema.ts';
-import type { ValueCheck } from '../../json-schema/compile-json-schema.ts';
+import type { ValueCheck } from '../../json-schema/rule.ts';
 import { andThen, isPromise, type MaybePromise } from '../../base/maybe-promise.ts';
 import type { CompiledAgentStep, CompiledReferences } from '../../compiled/compiled-ensemble.ts';
 import type { ExecutionError } from '../../execution/execution.ts';

@@ -4,8 +4,10 @@ import { equalJson, formatPath, type Json, type JsonObject } from '../../../base
 import { KIND_NAMES } from '../../../base/json/kind-names.ts';
 import { suggestForMany } from '../../../base/suggest-name.ts';
 import { describeValue } from '../../../base/wording.ts';
-import { checkJsonSchema, isMap } from '../../../json-schema/check-json-schema.ts';
-import { compileJsonSchema, type ValueCheck, type ValueProblem } from '../../../json-schema/compile-json-schema.ts';
+import { isMap } from '../../../base/json/is-map.ts';
+import { checkJsonSchema } from '../../../json-schema/check-json-schema.ts';
+import { compileJsonSchema } from '../../../json-schema/compile-json-schema.ts';
+import type { ValueCheck, ValueProblem } from '../../../json-schema/rule.ts';
 import { hasType, typeMessage, valueMessage } from '../../../json-schema/json-limits.ts';
 import type { EnsembleDefinition, InputField } from '../../../ensemble/ensemble.ts';
 import type { Report } from '../../forms/check-shape.ts';

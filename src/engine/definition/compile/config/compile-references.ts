@@ -15,7 +15,7 @@ import type { CompileOptions, NameResolver } from '../../../expression/compile/c
 import type { Evaluate } from '../../../expression/evaluation.ts';
 import { ExpressionSyntaxError } from '../../../expression/syntax/expression-syntax-error.ts';
 import type { FunctionTable } from '../../../expression/functions/function-table.ts';
-import { isMap } from '../../../json-schema/check-json-schema.ts';
+import { isMap } from '../../../base/json/is-map.ts';
 import {
   type ComponentKind,
   type ComponentMetadata,

@@ -6,7 +6,7 @@ import { createTicks, cronProblem, isTimeZone, timeZones } from '../../../base/t
 import { equalJson, type Json } from '../../../base/json/json.ts';
 import { suggestName } from '../../../base/suggest-name.ts';
 import type { CompiledSchedule } from '../../../compiled/compiled-ensemble.ts';
-import type { ValueCheck } from '../../../json-schema/compile-json-schema.ts';
+import type { ValueCheck } from '../../../json-schema/rule.ts';
 import type { EnsembleDefinition, ScheduleTrigger } from '../../../ensemble/ensemble.ts';
 import type { Path } from '../../source/problem.ts';
 import { refuseExpressions } from '../config/refuse-expressions.ts';

@@ -4,7 +4,7 @@ import type { JsonObject } from '../../../base/json/json.ts';
 import type { AgentStep } from '../../../ensemble/ensemble.ts';
 import type { AnyOperation } from '../../../operation/operation.port.ts';
 import { type AnySchema, isStandardSchema } from '../../../operation/standard-schema.port.ts';
-import { isMap } from '../../../json-schema/check-json-schema.ts';
+import { isMap } from '../../../base/json/is-map.ts';
 import { findMisfit, refine } from '../accepts.ts';
 import { COMPLETED, keyOf, type Place } from '../place.ts';
 import { ANY, literal, NUMBER, nullByAccident, recordOf, required, STRING, type Type, union } from '../type.ts';
