@@ -4,9 +4,11 @@ import type { Json, JsonObject } from '../base/json/json.ts';
 import type { MaybePromise } from '../base/maybe-promise.ts';
 import type { ExecutionError } from '../execution/execution.ts';
 import type { Logger } from '../host/logger.port.ts';
+import type { NeededValue } from './needed-value.ts';
 import type { AnySchema, StandardSchema } from './standard-schema.port.ts';
 
 export type { MaybePromise } from '../base/maybe-promise.ts';
+export type { NeededValue } from './needed-value.ts';
 
 /** The execution, agent and attempt that an operation runs for. */
 export interface ExecutionInfo {
@@ -104,17 +106,6 @@ export interface ConfigIssue {
   readonly notConfigured?: boolean;
 }
 
-/** A value of a config that must not be null. */
-export interface NeededValue {
-  readonly path: readonly (string | number)[];
-  /** What null would do, for messages. */
-  readonly what: string;
-  /** Which expressions of the text. Default: all. */
-  readonly part?: 'path-of-url' | 'before-where' | 'after-where';
-  /** Only null that nobody asked for is refused, such as the output of a step that may be skipped: an optional input may be null. */
-  readonly accidentOnly?: boolean;
-}
-
 export interface Operation<Config = JsonObject> {
   readonly name: string;
   /** Checks values without expressions at load, and the evaluated config before each attempt. */
@@ -153,7 +144,7 @@ export interface Operation<Config = JsonObject> {
   readonly output?: AnySchema | ((config: JsonObject) => AnySchema | undefined) | undefined;
   /** The schema of `context.input`, as for `output`. An `input` that it never accepts is refused when the definition is loaded. */
   readonly input?: AnySchema | ((config: JsonObject) => AnySchema | undefined) | undefined;
-  /** The values of the config where null would do harm, which are refused at load if they may be null. */
+  /** The values of the config where null would do harm: they are refused at load if they may be null, and when a step runs if they are. */
   needsValues?(config: JsonObject): readonly NeededValue[];
   /** What a process needs to run this agent, such as `script:score`. */
   needs?(config: JsonObject): readonly string[];

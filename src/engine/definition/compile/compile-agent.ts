@@ -53,7 +53,7 @@ export function compileAgentStep(
   const operation = findOperation(resolved, context);
   const { values, references } = takeReferences(behaviour.config ?? {}, operation?.texts ?? {});
   const known = { ...resolved, behaviour: { ...behaviour, ...(behaviour.config && { config: values }) } };
-  const fields = compileFields(known, place.name, names, context, operation?.texts ?? {});
+  const fields = compileFields(known, place.name, names, context, operation);
   const { condition, input, config, setState, templates } = fields;
   if (!operation) return undefined;
   const configAt = resolved.at('config');
@@ -226,8 +226,9 @@ function compileFields(
   name: string,
   names: Names,
   context: FlowContext,
-  texts: ConfigTexts['texts'],
+  operation: AnyOperation | undefined,
 ) {
+  const texts: ConfigTexts['texts'] = operation?.texts ?? {};
   const compile = <T>(field: keyof typeof behaviour, compileField: (fields: FieldCompiler, origin: Origin) => T) => {
     if (behaviour[field] === undefined) return undefined;
     const origin = at(field);
@@ -242,7 +243,8 @@ function compileFields(
     const values = (behaviour.config ?? {}) as JsonObject;
     warnConfigBraces(behaviour.operation ?? '', values, texts, path, report);
     const data = templateData(behaviour, input, names, context);
-    return fields.value(values, path, { templates: true, texts: { texts, data, templates } });
+    const needs = operation?.needsValues?.(values) ?? [];
+    return fields.value(values, path, { templates: true, texts: { texts, data, needs, templates } });
   });
   // `setState` is evaluated after the agent, and may read its output.
   names.reach(name);

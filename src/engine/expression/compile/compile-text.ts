@@ -95,7 +95,8 @@ export function splitText<E extends Evaluation>(
     literal = '';
     const names = isFilled && template ? template.names : options.names;
     const part = compilePart(text, open + 2, isFilled ? '{{' : '${', { ...options, names });
-    parts.push({ ...part, open, isFilled });
+    const evaluate = options.checkPart?.(text, open + 2, part) ?? part.evaluate;
+    parts.push({ ...part, evaluate, open, isFilled });
     position = part.end + (isFilled ? 2 : 1);
   }
   literals.push(literal + text.slice(position));

@@ -69,6 +69,14 @@ export interface CompileOptions<E extends Evaluation> {
   readonly names: NameResolver<E>;
   /** Default: the built-in functions. */
   readonly functions?: FunctionTable | undefined;
+  /** Replaces the evaluation of each expression of a text. @param start - where the expression begins */
+  readonly checkPart?:
+    | ((
+        text: string,
+        start: number,
+        part: Omit<CompiledExpression<E>, 'source'> & { readonly end: number },
+      ) => Evaluate<E>)
+    | undefined;
 }
 
 export interface CompiledExpression<E extends Evaluation = Evaluation> {

@@ -12,7 +12,9 @@ import type {
   PathSegment,
 } from '../../../expression/compile/compiled-expression.ts';
 import type { Evaluate } from '../../../expression/evaluation.ts';
+import { refuseNull } from './refuse-null.ts';
 import { readIndex, readKey } from '../../../expression/syntax/read-member.ts';
+import type { NeededValue } from '../../../operation/needed-value.ts';
 import type { Operation } from '../../../operation/operation.port.ts';
 
 /** What is known about the data of templates when a definition is loaded. */
@@ -29,6 +31,8 @@ export interface TemplateData {
 export interface ConfigTexts {
   readonly texts: NonNullable<Operation['texts']>;
   readonly data: TemplateData;
+  /** Where null is refused when a step runs. */
+  readonly needs: readonly NeededValue[];
   /** Filled during the compilation: how each template is filled in, by its path. */
   readonly templates: Map<string, Evaluate<ExpressionScope>>;
 }
@@ -39,12 +43,19 @@ export function textPath(path: readonly PathSegment[]): string {
 }
 
 /** Compiles a text of a config; undefined when it is read as everywhere. */
-export function createTextReader({ texts, data, templates }: ConfigTexts, options: CompileOptions<ExpressionScope>) {
-  const names = templateNames(options.names, data);
+export function createTextReader(
+  { texts, data, needs, templates }: ConfigTexts,
+  plainOptions: CompileOptions<ExpressionScope>,
+) {
+  const names = templateNames(plainOptions.names, data);
   return (path: readonly PathSegment[], text: string): CompiledText<ExpressionScope> | undefined => {
     const key = textPath(path);
     const kind = Object.hasOwn(texts, key) ? texts[key] : undefined;
-    if (kind === undefined) return undefined;
+    const isChecked = needs.some((need) => need.path.every((part, i) => part === path[i]));
+    const options = isChecked
+      ? { ...plainOptions, checkPart: refuseNull(needs, [...path], plainOptions.names) }
+      : plainOptions;
+    if (kind === undefined) return isChecked && text.includes('${') ? compileText(text, options) : undefined;
     if (kind === 'sql') return compileSql(text, options);
     const compiled = compileText(text, options, { names, escapes: kind === 'html' });
     if (!compiled.isWhole) templates.set(key, compiled.evaluate);

@@ -41,14 +41,13 @@ function memberType(type: Type, key: string | number): Type {
 
 /** Refuses an expression that may be null where null would do harm. */
 export function checkNeeded(
-  { what, part, accidentOnly }: NeededValue,
+  { what, accidentOnly }: NeededValue,
   text: string,
   { start, end }: ParsedPart,
   type: Type,
   at: At,
   walker: Walker,
 ): void {
-  if (part !== undefined && !isInPart(part, text.slice(0, start))) return;
   if (at.place.dead || (accidentOnly && !isAccident(type))) return;
   const why = whyNull(type);
   if (why === undefined) return;
@@ -58,15 +57,4 @@ export function checkNeeded(
     `may be null${why === '' ? '' : `: ${why}`}, and ${what}; ` +
     `write what then, as in \`required(${source}, 'no such ...')\` or \`${plain} ?? '...'\`, or rule it out with a condition`;
   report(walker, { path: at.path, message, offset: start, length: end - start });
-}
-
-function isInPart(part: NonNullable<NeededValue['part']>, before: string): boolean {
-  switch (part) {
-    case 'path-of-url':
-      return !/[?#]/.test(before);
-    case 'after-where':
-      return /\bwhere\b/i.test(before);
-    case 'before-where':
-      return !/\bwhere\b/i.test(before);
-  }
 }

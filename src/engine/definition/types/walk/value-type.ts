@@ -3,7 +3,8 @@
 import type { Json } from '../../../base/json/json.ts';
 import type { Path } from '../../source/problem.ts';
 import type { ParsedPart } from '../../../expression/syntax/parsed-expressions.ts';
-import type { NeededValue, Operation } from '../../../operation/operation.port.ts';
+import { isNeeded, type NeededValue } from '../../../operation/needed-value.ts';
+import type { Operation } from '../../../operation/operation.port.ts';
 import { infer } from '../infer/infer.ts';
 import { type Field, listOf, literal, recordOf, required, type Scalar, STRING, type Type, union } from '../type.ts';
 import { checkConfigValue, checkNeeded } from './config-types.ts';
@@ -44,7 +45,7 @@ function textType(text: string, at: At, walker: Walker, config: ConfigPlace | un
     const isFilled = kind !== undefined && text.startsWith('{{', part.start - 2);
     type = infer(part.root, isFilled ? { ...flow, data: at.data } : flow);
     for (const need of config?.needs ?? [])
-      if (need.path.every((key, i) => key === path[i])) checkNeeded(need, text, part, type, at, walker);
+      if (isNeeded(need, path, text.slice(0, part.start))) checkNeeded(need, text, part, type, at, walker);
   }
   if (!isWhole(text, parts) || kind === 'sql') return STRING;
   const schema = config?.operation?.config;
