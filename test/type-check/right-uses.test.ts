@@ -10,6 +10,7 @@ const post = (url: string, body = '{}') =>
 const SKIPPED = 'flow:\n  - { agent: charge, condition: "${input.count > 1}" }\n  - ';
 
 const READS: Readonly<Record<string, string>> = {
+  'what a condition before it has ruled out': out('charge', "input.kind == 'card' ? 1 : input.kind != 'card' ? 2 : 3"),
   'a field of each element': out('mails', 'map(mails.output.errors, x => x.index + 1)'),
   'an element that is known not to be null':
     'flow: []\noutputs: { x: "${map(filter(input.items, x => x != null), x => x.id)}" }',

@@ -126,12 +126,12 @@ export class Place {
     return this.#status ?? [];
   }
 
-  /** Continues this place where its forks meet. */
-  merge(forks: readonly Place[]): void {
+  /** Continues this place where its forks meet. @returns how much there was to compare */
+  merge(forks: readonly Place[]): number {
     const alive = forks.filter(({ dead }) => !dead);
     if (alive.length === 0) {
       this.dead = true;
-      return;
+      return 0;
     }
     const keys = new Set<string>();
     for (const fork of alive) for (const [key] of fork.#status ?? []) keys.add(key);
@@ -154,5 +154,6 @@ export class Place {
     if (second === undefined) {
       for (const [text, steps] of only.#implied ?? []) for (const [key, bits] of steps) this.imply(text, key, bits);
     }
+    return keys.size + facts.size;
   }
 }

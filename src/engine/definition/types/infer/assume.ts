@@ -13,7 +13,10 @@ export function assume(node: Node, holds: boolean, context: InferContext): void 
   if (context.fuel.left-- <= 0) return;
   if (place.hasImplied)
     for (const steps of place.implied(impliedKey(node, holds, context)))
-      for (const [key, status] of steps) place.setStatus(key, place.status(key) & status);
+      for (const [key, status] of steps) {
+        if (context.fuel.left-- <= 0) return;
+        place.setStatus(key, place.status(key) & status);
+      }
   switch (node.kind) {
     case 'unary':
       if (node.operator === '!') assume(node.operand, !holds, context);

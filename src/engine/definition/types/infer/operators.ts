@@ -18,6 +18,7 @@ import {
 } from '../type.ts';
 import { nullsOf, valuesOf } from '../values-of-type.ts';
 import { type InferContext, impossible } from './infer-context.ts';
+import { pathKey } from './read-path.ts';
 
 interface Sides {
   readonly index: number;
@@ -102,6 +103,8 @@ function checkEqual(
   if (intersects(one, other) || (mayBe(left, ['null']) && mayBe(right, ['null']))) return;
   // Two values that are written down are compared on purpose.
   if (a.kind === 'literal' && b.kind === 'literal') return;
+  // `kind == 'a' ? 1 : kind != 'a' ? 2 : 3` says again what the condition before it has said.
+  if (operator.startsWith('!') && [a, b].some((side) => isNarrowed(side, context))) return;
   const [wanted, given, at] = other.kind !== 'union' && b.kind === 'literal' ? [one, other, b] : [other, one, a];
   const result = operator.startsWith('!') ? 'always true' : 'never true';
   const message = `this is ${result}: ${describeSide(one)} is never ${describeSide(other)}`;
@@ -111,6 +114,11 @@ function checkEqual(
     message,
     at.kind === 'literal' ? nearestValue(given, wanted) : undefined,
   );
+}
+
+function isNarrowed(side: Node, context: InferContext): boolean {
+  const found = pathKey(side, context);
+  return found !== undefined && context.place.fact(found.key) !== undefined;
 }
 
 function describeSide(type: Type): string {

@@ -24,17 +24,20 @@ export function walkIf(step: IfStep, at: At, walker: Walker): Type {
     const inner = place.fork();
     if (found) assume(found.node, holds, { ...found.context, place: inner });
     else if (step.if === !holds) inner.dead = true;
+    // What the condition implies already need not be noted again.
+    const implied = new Map(inner.changed());
     walkList(steps, [...at.path, key], at.level, inner, walker);
-    return { inner, holds };
+    return { inner, holds, implied };
   });
   const wasDead = place.dead;
-  place.merge(ways.map(({ inner }) => inner));
+  walker.fuel -= place.merge(ways.map(({ inner }) => inner));
   place.dead = wasDead;
   if (found && isSteady(step.if as string))
-    for (const { inner, holds } of ways)
-      for (const [key, status] of inner.changed()) {
-        place.imply(impliedKey(found.node, holds, found.context), key, status);
-      }
+    for (const { inner, holds, implied } of ways) {
+      const condition = impliedKey(found.node, holds, found.context);
+      for (const [key, status] of inner.changed())
+        if (implied.get(key) !== status) place.imply(condition, key, status);
+    }
   return ANY;
 }
 
@@ -69,7 +72,7 @@ export function walkSwitch(step: SwitchStep, at: At, walker: Walker): Type {
   }
   walkList(step.default ?? [], [...at.path, 'default'], at.level, rest, walker);
   const wasDead = place.dead;
-  place.merge([...forks, rest]);
+  walker.fuel -= place.merge([...forks, rest]);
   place.dead = wasDead;
   return ANY;
 }

@@ -53,8 +53,8 @@ export interface TypeCheck {
   readonly child: (name: string) => EnsembleTypes | undefined;
 }
 
-/** Nodes that the check of one definition may visit: about 30 ms. One expression may take a part of it. */
-export const MAX_VISITS = 200_000;
+/** Nodes and statuses that the check of one definition may visit: about 50 ms. One expression may take a part of it. */
+export const MAX_VISITS = 100_000;
 
 const MAX_VISITS_AN_EXPRESSION = 4_000;
 
