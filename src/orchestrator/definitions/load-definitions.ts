@@ -26,7 +26,7 @@ import type { AgentDefinition } from '../../engine/ensemble/ensemble.ts';
 import type { ExpectedDocument } from '../../engine/execution/stored-execution.ts';
 import type { Logger } from '../../engine/host/logger.port.ts';
 import type { OutputCheck } from '../../engine/interpreter/run-ensemble.ts';
-import { SchemaTypes } from '../../engine/definition/types/from-json-schema.ts';
+import { schemaTypes } from '../../engine/definition/types/from-json-schema.ts';
 import type { TypeReport } from '../../engine/definition/types/report-types.ts';
 import type { EnsembleTypes } from '../../engine/definition/types/walk/walker.ts';
 import { WEBHOOK_ROOT } from '../../engine/webhook/webhook.ts';
@@ -186,14 +186,13 @@ function checkTypesOf(all: readonly CheckedSource[]): ReadonlyMap<CheckedSource,
   const byName = new Map(all.map((checked) => [nameOf(checked), checked]));
   const types = new Map<CheckedSource, TypesFound>();
   const begun = new Set<CheckedSource>();
-  const schemas = new SchemaTypes();
   const typesOf = (checked: CheckedSource): EnsembleTypes | undefined => {
     if (begun.has(checked)) return types.get(checked)?.types;
     begun.add(checked);
     const found = checked.result?.types?.((name) => {
       const child = byName.get(name);
       return child && typesOf(child);
-    }, schemas);
+    }, schemaTypes());
     if (found) types.set(checked, found);
     return found?.types;
   };

@@ -2,6 +2,7 @@
 
 import * as z from 'zod/mini';
 import type { Json, JsonObject } from '../../base/json/json.ts';
+import { once } from '../../base/once.ts';
 import type { EnsembleDefinition, InputField } from '../../ensemble/ensemble.ts';
 import {
   type AnySchema,
@@ -47,6 +48,8 @@ interface Walk {
 type Side = 'input' | 'output';
 
 /** The types of schemas, each read once. */
+export const schemaTypes = once(() => new SchemaTypes());
+
 export class SchemaTypes {
   readonly #types = { input: new WeakMap<object, Type>(), output: new WeakMap<object, Type>() };
 
