@@ -255,6 +255,24 @@ describe('`response` of api', () => {
   });
 });
 
+it('an ensemble with `inputSchema` has its types: inside what the schema returns, and for a parent what it takes', () => {
+  const input = z.object({ id: z.string(), cents: z.number().default(5) });
+  const child = { name: 'child', inputSchema: input, flow: [], outputs: { x: '${input.cents + 1}' } };
+  const load = (given: string, reads = 'input.cents + 1') =>
+    createTestOrchestrator({
+      ensembles: [
+        { ...child, outputs: { x: `\${${reads}}` } },
+        `name: parent\nflow: [ { ensemble: child, input: ${given} } ]\noutputs: { x: "\${child.output.x}" }`,
+      ],
+    } as TestOrchestratorOptions);
+  expect(() => load('{ id: a }')).not.toThrow();
+  expect(() => load('{ id: a }', 'input.cent')).toThrow('there is no `cent` in `input`');
+  expect(() => load('{ cents: 1 }')).toThrow('ensemble `child` requires the input `id`');
+  expect(() => load('{ id: a, cents: many }')).toThrow(
+    "input `cents` of ensemble `child` is a number, and this is 'many'",
+  );
+});
+
 it('functions of the app have the type of `returns`, and operations of the app that of `output`', () => {
   const vat = { minArgs: 1, maxArgs: 1, returns: { type: 'object', properties: { cents: {} } }, call: () => ({}) };
   const rate = { minArgs: 0, maxArgs: 0, returns: z.number(), call: () => 1 };

@@ -189,10 +189,14 @@ function checkTypesOf(all: readonly CheckedSource[]): ReadonlyMap<CheckedSource,
   const typesOf = (checked: CheckedSource): EnsembleTypes | undefined => {
     if (begun.has(checked)) return types.get(checked)?.types;
     begun.add(checked);
-    const found = checked.result?.types?.((name) => {
-      const child = byName.get(name);
-      return child && typesOf(child);
-    }, schemaTypes());
+    const found = checked.result?.types?.(
+      (name) => {
+        const child = byName.get(name);
+        return child && typesOf(child);
+      },
+      schemaTypes(),
+      checked.inputSchema,
+    );
     if (found) types.set(checked, found);
     return found?.types;
   };

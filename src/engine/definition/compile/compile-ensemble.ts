@@ -44,10 +44,12 @@ export interface CompileResult {
    * Infers the types, and reports what can't be right. Only a definition without problems is checked.
    * @param child - the types of the ensembles that its steps start
    * @param schemas - shared by the definitions that are loaded together
+   * @param inputSchema - in place of `inputs`
    */
   readonly types?: (
     child: TypeCheck['child'],
     schemas: SchemaTypes,
+    inputSchema?: TypeCheck['inputSchema'],
   ) => {
     readonly types: EnsembleTypes;
     /** The types as text, and what may be anything. */
@@ -96,7 +98,7 @@ export function compileEnsemble(parsed: ParsedEnsemble, host: CompileHost): Comp
   const calls = context.calls.map(({ ensemble, path }) => ({ ensemble, path: parsed.sourceOf(path) }));
   const result = { compiled, problems: [...problems.values()], warnings: warningsFor(context.usedAgents), calls };
   if (problems.size > 0 || parsed.openNames) return result;
-  const types: CompileResult['types'] = (child, schemas) => {
+  const types: CompileResult['types'] = (child, schemas, inputSchema) => {
     const found = new Map<string, Problem>();
     const add: Report = (problem) => {
       const path = parsed.sourceOf(problem.path);
@@ -110,6 +112,7 @@ export function compileEnsemble(parsed: ParsedEnsemble, host: CompileHost): Comp
       report: add,
       child,
       schemas,
+      inputSchema,
     });
     const behaviourOf = (name: string) => context.agents.get(name)?.behaviour ?? host.sharedAgents.get(name);
     return {

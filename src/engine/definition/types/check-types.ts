@@ -7,6 +7,7 @@ import { isMap } from '../../base/json/is-map.ts';
 import { isJsonSchema } from '../forms/forms.ts';
 import { type LevelTypes, Place } from './place.ts';
 import { fromInputs } from './from-json-schema.ts';
+import { neededFields } from './walk/check-input.ts';
 import { ANY, type Field, NUMBER, nullBecause, recordOf, required, STRING, type Type, union } from './type.ts';
 import { valueType } from './walk/value-type.ts';
 import { walkAgent } from './walk/walk-agent.ts';
@@ -24,8 +25,8 @@ import {
 } from './walk/walker.ts';
 
 export function checkTypes(check: TypeCheck): EnsembleTypes {
-  const { definition } = check;
-  const inputs = fromInputs(definition.inputs, check.schemas);
+  const { definition, schemas, inputSchema } = check;
+  const inputs = inputSchema ? schemas.of(inputSchema, 'output') : fromInputs(definition.inputs, schemas);
   const walker: Walker = {
     ...check,
     outermost: {
@@ -57,7 +58,9 @@ export function checkTypes(check: TypeCheck): EnsembleTypes {
     required(valueType(value as Json, { level, place, path: ['outputs', name] }, walker)),
   ]);
   const { answers } = walker;
-  return { inputs, needed: neededInputs(definition.inputs), outputs: recordOf(outputs), answers };
+  const given = inputSchema ? schemas.of(inputSchema, 'input') : inputs;
+  const needed = inputSchema ? neededFields(given) : neededInputs(definition.inputs);
+  return { inputs: given, needed, outputs: recordOf(outputs), answers };
 }
 
 function returnOf(name: string, { host, schemas }: TypeCheck): Type {

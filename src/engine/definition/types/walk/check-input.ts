@@ -14,6 +14,12 @@ export interface WantedInput {
   readonly needed: ReadonlySet<string>;
 }
 
+/** The fields that a value of the type always has. */
+export function neededFields(type: Type): ReadonlySet<string> {
+  const fields = type.kind === 'record' ? [...type.fields] : [];
+  return new Set(fields.flatMap(([name, { optional }]) => (optional ? [] : [name])));
+}
+
 /** @param path - of the step's `input`, if the step has one */
 export function checkInput(
   { of, type: wanted, needed }: WantedInput,

@@ -9,7 +9,7 @@ import { findMisfit, refine } from '../accepts.ts';
 import { COMPLETED, keyOf, type Place } from '../place.ts';
 import { ANY, literal, NUMBER, nullByAccident, recordOf, required, STRING, type Type, union } from '../type.ts';
 import { type Agent, agentOf } from './agent-of-step.ts';
-import { checkInput } from './check-input.ts';
+import { checkInput, neededFields } from './check-input.ts';
 import { finish, guarded } from './guard.ts';
 import { valueType } from './value-type.ts';
 import { ALL, type At, report, type Walker } from './walker.ts';
@@ -118,9 +118,7 @@ function checkOperationInput(
 ): void {
   if (schema === undefined || at.place.dead) return;
   const type = walker.schemas.of(schema, 'input');
-  const fields = type.kind === 'record' ? [...type.fields] : [];
-  const needed = new Set(fields.flatMap(([field, { optional }]) => (optional ? [] : [field])));
   const written = agent.behaviour.input !== undefined;
   const path = written ? agent.at('input') : [...at.path, 'input'];
-  checkInput({ of: `agent \`${name}\``, type, needed }, given, { path, written }, walker);
+  checkInput({ of: `agent \`${name}\``, type, needed: neededFields(type) }, given, { path, written }, walker);
 }

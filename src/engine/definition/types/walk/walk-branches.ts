@@ -35,8 +35,7 @@ export function walkIf(step: IfStep, at: At, walker: Walker): Type {
   if (found && isSteady(step.if as string))
     for (const { inner, holds, implied } of ways) {
       const condition = impliedKey(found.node, holds, found.context);
-      for (const [key, status] of inner.changed())
-        if (implied.get(key) !== status) place.imply(condition, key, status);
+      for (const [key, status] of inner.changed()) if (implied.get(key) !== status) place.imply(condition, key, status);
     }
   return ANY;
 }

@@ -10,6 +10,7 @@ import type {
 import type { FunctionTable } from '../../../expression/functions/function-table.ts';
 import type { ParsedExpressions } from '../../../expression/syntax/parsed-expressions.ts';
 import type { AnyOperation } from '../../../operation/operation.port.ts';
+import type { StandardSchema } from '../../../operation/standard-schema.port.ts';
 import type { SchemaTypes } from '../from-json-schema.ts';
 import { COMPLETED, FAILED, type LevelTypes, NOT_RUN, type Place, SKIPPED } from '../place.ts';
 import { infer } from '../infer/infer.ts';
@@ -48,6 +49,8 @@ export interface TypeCheck {
   /** Shared by the definitions that are loaded together. */
   readonly schemas: SchemaTypes;
   readonly parsed: ParsedExpressions;
+  /** What checks the input in place of `inputs`: a schema in TypeScript. */
+  readonly inputSchema?: StandardSchema<unknown, unknown> | undefined;
   readonly report: (problem: Problem) => void;
   /** The types of an ensemble that a step starts; undefined if they are not known. */
   readonly child: (name: string) => EnsembleTypes | undefined;
