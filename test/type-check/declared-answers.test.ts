@@ -5,7 +5,12 @@ import * as v from 'valibot';
 import { describe, expect, it } from 'vitest';
 import * as z from 'zod';
 import * as zm from 'zod/mini';
-import { createTestOrchestrator, type TestOrchestratorOptions, stubHttp } from '../../src/entries/testing.ts';
+import {
+  createTestOrchestrator,
+  fakeModel,
+  type TestOrchestratorOptions,
+  stubHttp,
+} from '../../src/entries/testing.ts';
 import { defineOperation, defineScript, isOrchestratorError } from '../../src/index.ts';
 
 type Options = Omit<TestOrchestratorOptions, 'ensembles'>;
@@ -271,6 +276,24 @@ it('an ensemble with `inputSchema` has its types: inside what the schema returns
   expect(() => load('{ id: a, cents: many }')).toThrow(
     "input `cents` of ensemble `child` is a number, and this is 'many'",
   );
+});
+
+it('an agent that a model calls reads its `parameters`', () => {
+  const flow = (reads: string) => `agents:
+  - { name: order, operation: code, config: { script: run }, input: { id: "\${${reads}}" } }
+flow:
+  - agent: ask
+    operation: think
+    config:
+      model: m
+      prompt: p
+      tools: [ { agent: order, parameters: { type: object, properties: { id: { type: string } }, required: [id] } } ]
+`;
+  const options = { scripts: { run: () => null }, models: { m: fakeModel([]) } } as Options;
+  expect(problemsOf(flow('input.id'), options)).toEqual([]);
+  expect(problemsOf(flow('input.idd'), options)).toEqual([
+    'agents[0].input.id: there is no `idd` in `input`, which has `id`; did you mean id?',
+  ]);
 });
 
 it('functions of the app have the type of `returns`, and operations of the app that of `output`', () => {

@@ -91,6 +91,8 @@ export interface AgentCall {
   readonly agent: string;
   /** Path of its name inside the config. */
   readonly path: readonly (string | number)[];
+  /** The JSON Schema of what it is called with. Undefined: anything. */
+  readonly input?: JsonObject | undefined;
 }
 
 /** A problem in an agent's config that only the operation can find. */

@@ -52,8 +52,8 @@ function entriesOf(tools: Json | undefined): readonly (readonly [entry: JsonObje
 
 /** The agents among the tools. */
 export function agentCalls({ tools }: JsonObject): readonly AgentCall[] {
-  return entriesOf(tools).flatMap(([{ agent }, i]) =>
-    isPlainName(agent) ? [{ agent, path: ['tools', i, 'agent'] }] : [],
+  return entriesOf(tools).flatMap(([{ agent, parameters }, i]) =>
+    isPlainName(agent) ? [{ agent, path: ['tools', i, 'agent'], ...(isMap(parameters) && { input: parameters }) }] : [],
   );
 }
 

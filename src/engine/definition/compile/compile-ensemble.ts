@@ -64,7 +64,7 @@ export function compileEnsemble(parsed: ParsedEnsemble, host: CompileHost): Comp
   const { problems, report, warningsFor } = collectProblems(parsed);
   const context = createContext(parsed, host, report);
   const known = knownNames(parsed, context);
-  const trees = known.parsed as ParsedExpressions;
+  const { trees } = context;
   const names = createNames(known);
   const flow = compileFlow(definition.flow, names, context);
   // A shared agent that runs alone may be made for flows that give it a prompt.
@@ -207,8 +207,10 @@ interface Warned {
 function createContext(parsed: ParsedEnsemble, host: CompileHost, report: Report): FlowContext {
   const { definition, dropped, sourceOf } = parsed;
   const requestReads: FlowContext['requestReads'] = new Set();
+  const trees = new ParsedExpressions();
   return {
     host,
+    trees,
     report,
     hasState: hasState(definition, dropped),
     dropped: (path) => dropped.has(sourceOf(path)),
@@ -223,7 +225,11 @@ function createContext(parsed: ParsedEnsemble, host: CompileHost, report: Report
     inputFields: parsed.openNames ? undefined : definition.inputs && Object.keys(definition.inputs),
     calls: [],
     callers: [],
-    namesOfCall: (agent) => ({ ...outermostNames(parsed, host, requestReads), agents: new Set([agent]) }),
+    namesOfCall: (agent) => ({
+      ...outermostNames(parsed, host, requestReads),
+      parsed: trees,
+      agents: new Set([agent]),
+    }),
   };
 }
 
@@ -251,7 +257,7 @@ function knownNames(parsed: ParsedEnsemble, context: FlowContext): KnownNames {
       parsed.dropped.has(['inputs']) || parsed.dropped.has(['input'])
         ? undefined
         : declaredInputs(parsed.definition.inputs),
-    parsed: new ParsedExpressions(),
+    parsed: context.trees,
     agents: new Set([...agents.keys(), ...host.sharedAgents.keys()]),
     insideForeach: namesInsideForeach(parsed.definition.flow, context),
     signals: isWhole ? awaitedSignals(parsed.definition.flow) : undefined,

@@ -6,6 +6,7 @@ import { quoted } from '../../base/wording.ts';
 import type { ComponentUse } from '../../compiled/compiled-ensemble.ts';
 import type { AgentBehaviour, AgentStep } from '../../ensemble/ensemble.ts';
 import { withStepFields } from '../../ensemble/step-fields.ts';
+import type { ParsedExpressions } from '../../expression/syntax/parsed-expressions.ts';
 import type { RequestPart } from '../../webhook/kept-request.ts';
 import type { Report } from '../forms/check-shape.ts';
 import type { Path } from '../source/problem.ts';
@@ -43,6 +44,8 @@ export interface FlowContext {
   readonly needs: Set<string>;
   /** Filled during the compilation: the form of each signal, as text. */
   readonly signalForms: Map<string, string>;
+  /** Filled during the compilation: the syntax trees of all expressions. */
+  readonly trees: ParsedExpressions;
   /** Filled during the compilation: the parts of its request that the definition reads. */
   readonly requestReads: Set<RequestPart>;
   /** Filled during the compilation: whether a router gives a prompt, and what to report of the agents without one if none does. */

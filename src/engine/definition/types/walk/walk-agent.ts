@@ -2,11 +2,12 @@
 
 import type { JsonObject } from '../../../base/json/json.ts';
 import type { AgentStep } from '../../../ensemble/ensemble.ts';
-import type { AnyOperation } from '../../../operation/operation.port.ts';
+import type { AgentCall, AnyOperation } from '../../../operation/operation.port.ts';
 import { type AnySchema, isStandardSchema } from '../../../operation/standard-schema.port.ts';
 import { isMap } from '../../../base/json/is-map.ts';
 import { findMisfit, refine } from '../accepts.ts';
-import { COMPLETED, keyOf, type Place } from '../place.ts';
+import type { Path } from '../../source/problem.ts';
+import { COMPLETED, keyOf, Place } from '../place.ts';
 import { ANY, literal, NUMBER, nullByAccident, recordOf, required, STRING, type Type, union } from '../type.ts';
 import { type Agent, agentOf } from './agent-of-step.ts';
 import { checkInput, neededFields } from './check-input.ts';
@@ -78,7 +79,7 @@ function walkOperation(agent: Agent, name: string, at: At, walker: Walker): Type
   const operation = walker.host.operations.get(behaviour.operation ?? '');
   const input =
     behaviour.input === undefined
-      ? (walker.outermost.input as Type)
+      ? (at.input ?? (walker.outermost.input as Type))
       : valueType(behaviour.input, { ...at, path: agent.at('input') }, walker);
   const config = (isMap(behaviour.config) ? behaviour.config : {}) as JsonObject;
   const readsOnlyInput = operation?.readsOnlyInput?.(config) ?? false;
@@ -86,6 +87,7 @@ function walkOperation(agent: Agent, name: string, at: At, walker: Walker): Type
   const needs = operation?.needsValues?.(config) ?? [];
   const configPlace = { ...at, path: configAt, data: readsOnlyInput ? input : ANY };
   valueType(config, configPlace, walker, { root: configAt, operation, needs });
+  for (const call of operation?.calls?.(config) ?? []) walkCalled(call, [...configAt, ...call.path], walker);
   // What a stored config brings is not known.
   const isKnown = (behaviour.config === undefined || isMap(behaviour.config)) && !Object.hasOwn(config, '<<');
   if (isKnown) checkOperationInput(agent, name, input, schemaOf(operation?.input, config), at, walker);
@@ -101,6 +103,13 @@ function walkOperation(agent: Agent, name: string, at: At, walker: Walker): Type
   }
   // `output: {}` says that it may be anything, whatever is known without it.
   return misfit || declared.kind === 'any' ? declared : refine(own, declared);
+}
+
+/** An agent that an operation calls reads what it is called with as `input`, and no results of the flow. */
+function walkCalled({ agent, input }: AgentCall, path: Path, walker: Walker): void {
+  const level = { id: ++walker.levels, parent: undefined, item: undefined, results: new Map(), caught: false };
+  const given = input ? walker.schemas.of(input) : ANY;
+  walkOperation(agentOf({ agent }, path, walker), agent, { level, place: new Place(), path, input: given }, walker);
 }
 
 function schemaOf(schema: AnyOperation['output'], config: JsonObject): AnySchema | undefined {

@@ -86,6 +86,8 @@ export interface At {
   readonly place: Place;
   readonly path: Path;
   readonly data?: Type | undefined;
+  /** What `input` is here. Default: the input of the execution. */
+  readonly input?: Type | undefined;
 }
 
 export function walkList(
@@ -107,7 +109,7 @@ export function contextOf(text: string, at: At, walker: Walker): InferContext {
     level: at.level,
     place: at.place,
     text,
-    outermost: walker.outermost,
+    outermost: at.input ? { ...walker.outermost, input: at.input } : walker.outermost,
     fuel: fuelFor(walker),
     infer,
     returnOf: walker.returnOf,
