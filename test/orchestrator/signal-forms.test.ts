@@ -148,7 +148,9 @@ describe('the page of `signalUrl(name)`', () => {
     expect((await handler.fetch(new Request(link(), { method: 'POST' }))).status).toBe(200);
     expect((await handle.result()).output).toMatchObject({ by: 'ada' });
 
-    const other = await begun(definition('', fields.replace('[ada, bob]', '[bob]')));
+    const other = await begun(
+      definition('', fields.replace('[ada, bob]', '[bob]')).replace("by: 'ada'", "by: string('ada')"),
+    );
     const refused = await other.handler.fetch(new Request(other.link(), { method: 'POST' }));
     expect(refused.status).toBe(422);
     expect(await refused.text()).toContain('<em>by must be');
@@ -183,6 +185,16 @@ describe('a definition', () => {
   it('that reads a field which the form does not have is refused', () => {
     const [problem] = problems(definition().replace('answer.output.cents', 'answer.output.cent'));
     expect(problem).toContain('outputs.cents: there is no `cent` in `answer.output`');
+  });
+
+  it('whose link has a payload that the form never takes is refused', () => {
+    expect(problems(definition().replace("{ by: 'ada' }", "{ bye: 'ada' }"))[0]).toContain(
+      'flow[0].input.link: the signal `decision` has no field `bye`; its `fields` are `decision`, `cents`, `lines` and `by`',
+    );
+    expect(problems(definition().replace("{ by: 'ada' }", '{ cents: true }'))[0]).toContain(
+      '`cents` of the signal `decision` is a number, and this is true',
+    );
+    expect(problems(definition(", { fields: { type: 'object', properties: {} } }"))).toEqual([]);
   });
 
   it('with a wrong schema, with expressions in texts, or with two forms of one signal is refused', () => {

@@ -265,7 +265,16 @@ function typed(source: string) {
   if (!root) return;
   const level = { id: 0, parent: undefined, item: undefined, results: new Map(), caught: false };
   const context = { level, place: new Place(), outermost: { input: type }, fuel: { left: 5_000 }, text: source };
-  return { evaluate, inferred: infer(root, { ...context, infer, returnOf: () => ANY, report: () => undefined }) };
+  return {
+    evaluate,
+    inferred: infer(root, {
+      ...context,
+      infer,
+      returnOf: () => ANY,
+      payloadOf: () => undefined,
+      report: () => undefined,
+    }),
+  };
 }
 
 it('the value of an expression has the type that is inferred for it, whatever the input of its type is', () => {

@@ -2,7 +2,8 @@
 
 import type { Json, JsonObject } from '../../base/json/json.ts';
 import type { Path } from '../source/problem.ts';
-import type { EnsembleDefinition, SleepStep, StepDefinition } from '../../ensemble/ensemble.ts';
+import { innerLists } from '../../ensemble/inner-lists.ts';
+import type { EnsembleDefinition, SleepStep, StepDefinition, WaitStep } from '../../ensemble/ensemble.ts';
 import { isMap } from '../../base/json/is-map.ts';
 import { isJsonSchema } from '../forms/forms.ts';
 import { type LevelTypes, Place } from './place.ts';
@@ -43,6 +44,10 @@ export function checkTypes(check: TypeCheck): EnsembleTypes {
     handled: handledSteps(definition, check.host),
     walkStep,
     returnOf: (name) => returnOf(name, check),
+    payloadOf: (signal) => {
+      const { fields } = waitsIn(definition.flow).find(({ wait, fields: form }) => wait === signal && form) ?? {};
+      return fields && schemas.of(fields);
+    },
     answers: [],
     levels: 0,
     fuel: MAX_VISITS,
@@ -67,6 +72,10 @@ function returnOf(name: string, { host, schemas }: TypeCheck): Type {
   const { functions = {} } = host;
   const schema = Object.hasOwn(functions, name) ? functions[name]?.returns : undefined;
   return schema === undefined ? ANY : schemas.of(schema);
+}
+
+function waitsIn(steps: readonly StepDefinition[]): WaitStep[] {
+  return steps.flatMap((step) => ('wait' in step ? [step] : innerLists(step).flatMap((inner) => waitsIn(inner.steps))));
 }
 
 const EXECUTION = recordOf([

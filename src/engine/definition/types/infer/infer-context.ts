@@ -27,6 +27,8 @@ export interface InferContext {
   readonly report: (problem: TypeProblem) => void;
   /** What a function of the host returns. */
   readonly returnOf: (name: string) => Type;
+  /** The payload of a signal, if its waits have a form. */
+  readonly payloadOf: (signal: string) => Type | undefined;
   /** `infer`, for the modules that it uses itself. */
   readonly infer: (node: Node, context: InferContext) => Type;
 }

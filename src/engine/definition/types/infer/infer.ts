@@ -1,17 +1,20 @@
 /** Infers the type of an expression from its syntax tree, and finds what can't be right in it. */
 
 import type { ArrowNode, CallNode, Node } from '../../../expression/syntax/ast.ts';
+import { suggestName } from '../../../base/suggest-name.ts';
 import { ARROW_TYPES, type ArrowType } from '../arrow-types.ts';
 import { itemOf, SIGNATURES } from '../function-types.ts';
 import type { LevelTypes } from '../place.ts';
 import {
   ANY,
   BOOLEAN,
+  intersects,
   isNever,
   listOf,
   literal,
   mayBe,
   NUMBER,
+  namesOf,
   nameOfType,
   recordOf,
   required,
@@ -117,12 +120,32 @@ function inferCall(node: CallNode, context: InferContext): Type {
   });
   const wrong = signature.wrong?.(args);
   if (wrong) impossible(context, node.args[wrong.argument] as Node, wrong.message, wrong.suggestion);
+  if (node.name === 'signalUrl') checkPayload(node, args[1], context);
   // What is evaluated after it can rely on its value.
   if (node.name === 'required' && node.args[0]) assumeNull(node.args[0], false, context);
   const [first] = args;
   if (!signature.passesNull || !first) return signature.returns(args);
   const returned = signature.returns([withoutNull(first), ...args.slice(1)]);
   return union([returned, ...nullsOf(first)]);
+}
+
+/** The payload of a link must have fields of the form of its signal, unless the link has a form of its own. */
+function checkPayload({ args: [name, payload, page] }: CallNode, given: Type | undefined, context: InferContext): void {
+  const hasOwnForm = page && (page.kind !== 'object' || page.entries.some(({ key }) => key === 'fields'));
+  if (!payload || name?.kind !== 'literal' || given?.kind !== 'record' || hasOwnForm) return;
+  const wanted = context.payloadOf(String(name.value));
+  if (wanted?.kind !== 'record') return;
+  for (const [key, { type }] of given.fields) {
+    const field = wanted.fields.get(key);
+    if (field && !intersects(type, field.type) && !isNever(type)) {
+      const message = `\`${key}\` of the signal \`${name.value}\` is ${nameOfType(field.type)}, and this is ${nameOfType(type)}`;
+      impossible(context, payload, message);
+    } else if (!field && typeof wanted.rest !== 'object') {
+      const known = [...wanted.fields.keys()];
+      const message = `the signal \`${name.value}\` has no field \`${key}\`; its \`fields\` are ${namesOf(known)}`;
+      impossible(context, payload, message, suggestName(key, known));
+    }
+  }
 }
 
 /** A call of a function over a list: the body of the arrow has the type of the elements. */

@@ -69,6 +69,8 @@ export interface Walker extends TypeCheck {
   readonly handled: ReadonlySet<string>;
   /** What a function of the host returns. */
   readonly returnOf: (name: string) => Type;
+  /** The payload of a signal, if its waits have a form. */
+  readonly payloadOf: (signal: string) => Type | undefined;
   readonly answers: Answer[];
   levels: number;
   /** Infers a step. @returns its output, as a `foreach` and a `parallel` collect it */
@@ -113,6 +115,7 @@ export function contextOf(text: string, at: At, walker: Walker): InferContext {
     fuel: fuelFor(walker),
     infer,
     returnOf: walker.returnOf,
+    payloadOf: walker.payloadOf,
     report: ({ index: offset, ...problem }) => report(walker, { path: at.path, offset, ...problem }),
   };
 }
