@@ -57,7 +57,7 @@ export interface TypeCheck {
 }
 
 /** Nodes and statuses that the check of one definition may visit: about 50 ms. One expression may take a part of it. */
-export const MAX_VISITS = 100_000;
+export const MAX_VISITS = 70_000;
 
 const MAX_VISITS_AN_EXPRESSION = 4_000;
 
