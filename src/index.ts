@@ -124,7 +124,7 @@ export {
   verifySignature,
   type VerifySignatureOptions,
 } from './engine/signing/sign-payload.ts';
-export type { SignalLinkState, SignalPage, SignalPageTexts } from './engine/signal/signal-page.ts';
+export type { SignalForm, SignalLinkState, SignalPage, SignalPageTexts } from './engine/signal/signal-page.ts';
 export type { SignalLinks, SignalLinkStatus } from './orchestrator/signals/signal-links.ts';
 export type { SignalOptions } from './orchestrator/signals/signals.ts';
 export type { CreatedToken, ImportedToken, NewToken, TokenItem, Tokens } from './engine/access/rules/tokens.ts';
@@ -175,7 +175,12 @@ export type { ThinkConfig } from './operations/think/config.ts';
 export type { ToolsConfig } from './operations/tools/tools-operation.ts';
 export type { PagedOutput } from './operations/api/paginate.ts';
 export type { Script, ScriptContext } from './operations/code/script.ts';
-export { type DefinedScript, defineScript } from './operations/code/define-script.ts';
+export {
+  type DefinedScript,
+  defineScript,
+  type InputOfScript,
+  type ResultOfScript,
+} from './operations/code/define-script.ts';
 export type { BatchFailure, BatchOutput } from './operations/email/batch.ts';
 export type { EmailOutput } from './operations/email/email-operation.ts';
 export type { SmsOutput } from './operations/sms/sms-operation.ts';
@@ -225,7 +230,7 @@ export type {
   OperationContext,
   OperationPart,
 } from './engine/operation/operation.port.ts';
-export type { StandardSchema } from './engine/operation/standard-schema.port.ts';
+export type { AnySchema, StandardSchema } from './engine/operation/standard-schema.port.ts';
 export type { Storage } from './engine/storage/storage.port.ts';
 export type { McpClient, ToolServerAuth, ToolServerOptions } from './engine/operation/tool-server.port.ts';
 

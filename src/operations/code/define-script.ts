@@ -19,10 +19,12 @@ export type DefinedScript = Script & {
   readonly output?: StandardSchema<unknown, unknown> | undefined;
 };
 
+/** What a script with the input schema `S` receives as `input`. */
 // biome-ignore lint/suspicious/noExplicitAny: without a schema, the definition alone has the shape
-type InputOfScript<S> = S extends StandardSchema<any, any> ? OutputOf<S> : any;
+export type InputOfScript<S> = S extends StandardSchema<any, any> ? OutputOf<S> : any;
+/** What a script with the output schema `S` may return. */
 // biome-ignore lint/suspicious/noExplicitAny: any schema
-type ResultOfScript<S> = S extends StandardSchema<any, any> ? InputOf<S> : unknown;
+export type ResultOfScript<S> = S extends StandardSchema<any, any> ? InputOf<S> : unknown;
 
 /**
  * Gives a script the schemas of its input and of its output: any Standard Schemas (zod, valibot, arktype, ...). The result is a script for
