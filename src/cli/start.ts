@@ -296,7 +296,12 @@ export function shownFrom(cwd: string, directory: string, files: readonly FileIs
       file: shown,
       issues: issues.map(placed),
       warnings: warnings.map(placed),
-      ...(types && { types: { ...types, unknown: types.unknown.map(placed) } }),
+      ...(types && {
+        types() {
+          const report = types();
+          return { ...report, unknown: report.unknown.map(placed) };
+        },
+      }),
     };
   });
 }

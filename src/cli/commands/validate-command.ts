@@ -56,7 +56,7 @@ export async function validate(
       file,
       issues,
       warnings,
-      ...(options.types && types && { types }),
+      ...(options.types && types && { types: types() }),
     }));
     output.print(`${printJson({ files })}\n`);
     return failed ? 1 : 0;
@@ -67,7 +67,7 @@ export async function validate(
   for (const warning of warnings) output.say(`${colors.yellow('warning:')} ${printIssue(warning, colors)}\n\n`);
   for (const warning of await projects.warnings(cwd)) output.say(`${colors.yellow('warning:')} ${warning}\n`);
   if (options.types)
-    for (const { file, types } of found) if (types) output.print(`${printTypes(file, types, colors)}\n\n`);
+    for (const { file, types } of found) if (types) output.print(`${printTypes(file, types(), colors)}\n\n`);
   for (const help of app === undefined ? await projects.helps() : []) output.say(`help: ${help}\n`);
   if (failed) output.say(`${colors.red('✗')} ${summarize(found)}\n`);
   else output.print(`✓ ${summarize(found)}${app === undefined ? '' : await projects.inCode()}\n`);

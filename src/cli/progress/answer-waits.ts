@@ -1,6 +1,6 @@
 /** Answers the waits of a run: with signals of the command line, with what a person types, or not at all. */
 
-import { messageOf } from '../../engine/base/errors.ts';
+import { isOrchestratorError, messageOf } from '../../engine/base/errors.ts';
 import type { JsonObject } from '../../engine/base/json/json.ts';
 import type { SignalForm } from '../../engine/signal/signal-page.ts';
 import type { GivenSignals } from '../project/read-signals.ts';
@@ -125,7 +125,7 @@ async function send(
     return true;
   } catch (error) {
     say(`signal ${signal} could not be sent: ${oneLine(messageOf(error))}\n`);
-    return !(error instanceof Error && 'code' in error && error.code === 'INVALID_INPUT');
+    return !isOrchestratorError(error, 'INVALID_INPUT');
   }
 }
 

@@ -20,7 +20,7 @@ function printFrameLine(line: string, colors: Colors): string {
 }
 
 /** The types of an ensemble, and what may be anything; without a line end. */
-export function printTypes(file: string, types: NonNullable<FileIssues['types']>, colors: Colors): string {
+export function printTypes(file: string, types: ReturnType<NonNullable<FileIssues['types']>>, colors: Colors): string {
   const { ensemble, inputs, steps, outputs, unknown } = types;
   const rows = [
     ['input', inputs],

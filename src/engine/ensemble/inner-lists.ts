@@ -1,6 +1,6 @@
 /** The lists of steps inside a step, by its form. */
 
-import type { StepDefinition } from './ensemble.ts';
+import type { StepDefinition, WaitStep } from './ensemble.ts';
 import { type StepVerb, verbOf } from './step-verb.ts';
 
 export interface StepLists {
@@ -56,6 +56,11 @@ export function innerLists(step: object): InnerList[] {
   }
   for (const key of LISTS) if (Object.hasOwn(fields, key)) add([key], fields[key]);
   return lists;
+}
+
+/** The `wait` steps of a flow, also inside blocks. */
+export function waitsIn(steps: readonly StepDefinition[]): WaitStep[] {
+  return steps.flatMap((step) => ('wait' in step ? [step] : innerLists(step).flatMap((inner) => waitsIn(inner.steps))));
 }
 
 /** Whether at most one of the step's lists runs. */

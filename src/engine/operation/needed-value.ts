@@ -14,9 +14,13 @@ export interface NeededValue {
   readonly accidentOnly?: boolean;
 }
 
-/** Whether a value is at a path, or inside the value at it. @param before - what the text has before the expression */
-export function isNeeded({ path, part }: NeededValue, at: readonly (string | number)[], before: string): boolean {
-  if (path.some((key, i) => key !== at[i])) return false;
+/** Whether a path leads to the value, or into it. */
+export function isAt({ path }: NeededValue, at: readonly (string | number)[]): boolean {
+  return path.every((key, i) => key === at[i]);
+}
+
+/** Whether an expression is in the needed part of its text. @param before - what the text has before the expression */
+export function isInPart({ part }: NeededValue, before: string): boolean {
   switch (part) {
     case 'path-of-url':
       return !/[?#]/.test(before);

@@ -2,11 +2,12 @@
 
 import type { Json, JsonObject } from '../base/json/json.ts';
 
-const PLAIN: readonly (Json | undefined)[] = ['string', 'number', 'integer', 'boolean'];
+/** The types of the fields that a form has an input of its own for. */
+export const PLAIN_TYPES: readonly (Json | undefined)[] = ['string', 'number', 'integer', 'boolean'];
 
 /** Whether a form has an input of its own for a field. Any other field is asked for as JSON. */
 export function isAskedPlainly({ type, enum: allowed }: JsonObject): boolean {
-  return Array.isArray(allowed) || PLAIN.includes(type);
+  return Array.isArray(allowed) || PLAIN_TYPES.includes(type);
 }
 
 /**

@@ -62,8 +62,8 @@ export function codeOperation(scripts: Readonly<Record<string, Script>>): Operat
       const run = byName.get(script);
       if (!run) throw new OrchestratorError('NOT_CONFIGURED', `script \`${script}\` is not registered in this process`);
       try {
-        const own = new CodeContext(context);
-        const output = runScript(run, own);
+        const withInput = (input: unknown) => new CodeContext(context, { input });
+        const output = runScript(run, new CodeContext(context), withInput);
         if (!isPromise(output)) return output;
         return output.then(undefined, (thrown: unknown) => {
           throw explain(thrown, context.input);
@@ -89,13 +89,16 @@ function explain(thrown: unknown, input: Json): unknown {
 // Reads from the operation's context only what the script reads: creating signals and keys has a cost.
 class CodeContext implements ScriptContext {
   readonly #context: OperationContext<CodeConfig>;
+  readonly #checked: { readonly input: unknown } | undefined;
 
-  constructor(context: OperationContext<CodeConfig>) {
+  /** @param checked - in place of the input of the agent */
+  constructor(context: OperationContext<CodeConfig>, checked?: { readonly input: unknown }) {
     this.#context = context;
+    this.#checked = checked;
   }
 
-  get input(): Json {
-    return this.#context.input;
+  get input(): unknown {
+    return (this.#checked ?? this.#context).input;
   }
 
   get config(): JsonObject {

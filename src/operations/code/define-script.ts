@@ -72,11 +72,20 @@ export function defineScript<
   return Object.assign((context: ScriptContext) => run(context), { input, output });
 }
 
-/** Runs a script. If it has schemas, they check what it takes and returns. @throws INVALID_INPUT; INVALID_OUTPUT; what the script throws */
-export function runScript(script: DefinedScript, context: ScriptContext): unknown {
+/**
+ * Runs a script. If it has schemas, they check what it takes and returns.
+ *
+ * @param withInput - the context with what the schema of the input returned
+ * @throws INVALID_INPUT; INVALID_OUTPUT; what the script throws
+ */
+export function runScript(
+  script: DefinedScript,
+  context: ScriptContext,
+  withInput: (input: unknown) => ScriptContext,
+): unknown {
   const { input, output } = script;
   if (!input && !output) return script(context);
-  const given = input ? andThen(checked(input, context.input, INPUT), (value) => withInput(context, value)) : context;
+  const given = input ? andThen(checked(input, context.input, INPUT), withInput) : context;
   const result = andThen<ScriptContext, unknown>(given, script);
   return output ? andThen(result, (value) => checked(output, value, OUTPUT)) : result;
 }
@@ -95,29 +104,4 @@ function checked(
     const text = shortList(issues.map(({ path, message: wrong }) => (path === '' ? wrong : `\`${path}\`: ${wrong}`)));
     throw new OrchestratorError(code, `${message}: ${text}`, { details: { issues } });
   });
-}
-
-/** The context with another input. Each of its other fields is read when the script reads it. */
-function withInput(context: ScriptContext, input: unknown): ScriptContext {
-  return {
-    input,
-    get config() {
-      return context.config;
-    },
-    get env() {
-      return context.env;
-    },
-    get signal() {
-      return context.signal;
-    },
-    get idempotencyKey() {
-      return context.idempotencyKey;
-    },
-    get logger() {
-      return context.logger;
-    },
-    get execution() {
-      return context.execution;
-    },
-  };
 }

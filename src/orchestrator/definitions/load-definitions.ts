@@ -257,8 +257,8 @@ export interface CheckedDefinition {
   readonly issues: readonly DefinitionIssue[];
   /** Parts that are valid, but are probably a mistake or not supported yet. */
   readonly warnings: readonly DefinitionIssue[];
-  /** The types of the ensemble, if it could be compiled. */
-  readonly types?: EnsembleReport | undefined;
+  /** Writes down the types of the ensemble. Undefined if it could not be compiled. */
+  readonly types?: (() => EnsembleReport) | undefined;
 }
 
 /** The types of an ensemble as text, in the notation of TypeScript. */
@@ -288,12 +288,14 @@ export function checkDefinitions(
       return { issues: unread.map((issue) => (file === undefined ? issue : { ...issue, source: file })), warnings: [] };
     const found = types.get(checked);
     const unknown = ensembles ? unknownCalls(result.calls, ensembles) : [];
-    const report = found?.report();
     return {
       issues: toIssues([...result.problems, ...unknown, ...(found?.problems ?? [])], parsed?.map, file),
       warnings: toIssues(result.warnings, parsed?.map, file),
-      ...(report && {
-        types: { ensemble: nameOf(checked), ...report, unknown: toIssues(report.unknown, parsed?.map, file) },
+      ...(found && {
+        types() {
+          const report = found.report();
+          return { ensemble: nameOf(checked), ...report, unknown: toIssues(report.unknown, parsed?.map, file) };
+        },
       }),
     };
   });

@@ -4,7 +4,7 @@ import { isOrchestratorError } from '../../engine/base/errors.ts';
 import { copyJson, type Json, JsonError, type JsonObject } from '../../engine/base/json/json.ts';
 import { isMap } from '../../engine/base/json/is-map.ts';
 import { compileJsonSchema } from '../../engine/json-schema/compile-json-schema.ts';
-import { isFinal } from '../../engine/execution/execution.ts';
+import { type ExecutionSummary, isFinal } from '../../engine/execution/execution.ts';
 import type { SignalForm, SignalLinkState, SignalPage, SignalPageTexts } from '../../engine/signal/signal-page.ts';
 import type { NewSignal } from '../../engine/execution/stored-execution.ts';
 import type { Clock } from '../../engine/host/clock.port.ts';
@@ -57,9 +57,8 @@ export function createSignalLinks({
   forms,
 }: SignalLinksDependencies): SignalLinks {
   const { records, engine } = executionService;
-  const stateOf = async (link: SignalLink): Promise<SignalLinkState> => {
+  const stateOf = async (link: SignalLink, known: ExecutionSummary | undefined): Promise<SignalLinkState> => {
     const { executionId, name, madeAt, place } = link;
-    const known = await records.executions.getStatus(executionId);
     // Only executions create links: an unknown execution has ended and was deleted.
     if (!known) return 'over';
     if (await records.signals.find(executionId, linkSignalId(link))) return 'answered';
@@ -84,7 +83,7 @@ export function createSignalLinks({
     const execution = await records.executions.getStatus(executionId);
     const page = pageOf(link, execution && (await forms.find(execution, name)));
     const status = { executionId, name, payload, ...(page && { page }) };
-    const state = await stateOf(link);
+    const state = await stateOf(link, execution);
     if (!values || state !== 'open' || !execution) return { state, ...status };
     const filled = fillPayload(payload, page, values);
     if ('issues' in filled) return { state: 'invalid', ...status, issues: filled.issues };

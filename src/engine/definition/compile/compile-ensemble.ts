@@ -4,8 +4,8 @@ import { hashJson } from '../../base/bytes/hash.ts';
 import type { Json, JsonObject } from '../../base/json/json.ts';
 import { toMs } from '../../base/time/duration.ts';
 import type { CompiledEnsemble, EvaluateOutputs } from '../../compiled/compiled-ensemble.ts';
-import type { AgentBehaviour, AgentDefinition, EnsembleDefinition, StepDefinition } from '../../ensemble/ensemble.ts';
-import { innerLists } from '../../ensemble/inner-lists.ts';
+import type { AgentBehaviour, AgentDefinition, EnsembleDefinition } from '../../ensemble/ensemble.ts';
+import { waitsIn } from '../../ensemble/inner-lists.ts';
 import { ensembleOfAgent } from '../../ensemble/name.ts';
 import { expressionInKey } from '../../expression/compile/compile-value.ts';
 import { ParsedExpressions } from '../../expression/syntax/parsed-expressions.ts';
@@ -260,7 +260,7 @@ function knownNames(parsed: ParsedEnsemble, context: FlowContext): KnownNames {
     parsed: context.trees,
     agents: new Set([...agents.keys(), ...host.sharedAgents.keys()]),
     insideForeach: namesInsideForeach(parsed.definition.flow, context),
-    signals: isWhole ? awaitedSignals(parsed.definition.flow) : undefined,
+    signals: isWhole ? new Set(waitsIn(parsed.definition.flow).map(({ wait }) => wait)) : undefined,
   };
 }
 
@@ -287,14 +287,6 @@ function outermostNames(
 
 function hasState({ state }: EnsembleDefinition, dropped: ParsedEnsemble['dropped']): boolean {
   return state !== undefined || dropped.has(['state']);
-}
-
-function awaitedSignals(steps: readonly StepDefinition[], signals = new Set<string>()): Set<string> {
-  for (const step of steps) {
-    if ('wait' in step) signals.add(step.wait);
-    for (const inner of innerLists(step)) awaitedSignals(inner.steps, signals);
-  }
-  return signals;
 }
 
 function checkUnusedAgents(context: FlowContext, known: KnownNames): void {

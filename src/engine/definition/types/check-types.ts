@@ -2,8 +2,8 @@
 
 import type { Json, JsonObject } from '../../base/json/json.ts';
 import type { Path } from '../source/problem.ts';
-import { innerLists } from '../../ensemble/inner-lists.ts';
-import type { EnsembleDefinition, SleepStep, StepDefinition, WaitStep } from '../../ensemble/ensemble.ts';
+import { waitsIn } from '../../ensemble/inner-lists.ts';
+import type { EnsembleDefinition, SleepStep, StepDefinition } from '../../ensemble/ensemble.ts';
 import { isMap } from '../../base/json/is-map.ts';
 import { isJsonSchema } from '../forms/forms.ts';
 import { type LevelTypes, Place } from './place.ts';
@@ -72,10 +72,6 @@ function returnOf(name: string, { host, schemas }: TypeCheck): Type {
   const { functions = {} } = host;
   const schema = Object.hasOwn(functions, name) ? functions[name]?.returns : undefined;
   return schema === undefined ? ANY : schemas.of(schema);
-}
-
-function waitsIn(steps: readonly StepDefinition[]): WaitStep[] {
-  return steps.flatMap((step) => ('wait' in step ? [step] : innerLists(step).flatMap((inner) => waitsIn(inner.steps))));
 }
 
 const EXECUTION = recordOf([

@@ -40,8 +40,6 @@ interface Walk {
   index?: SchemaIndex;
   readonly budget: { left: number };
   readonly side: Side;
-  /** `declared`: fields that a schema does not name must not be read, although the schema may allow them. */
-  readonly rest: 'declared' | 'open';
 }
 
 /** Of a schema: what it takes, or what it gives, with the defaults filled in. */
@@ -62,7 +60,7 @@ export class SchemaTypes {
     const known = this.#types[side].get(schema);
     if (known) return known;
     const root = isStandardSchema(schema) ? toJsonSchema(schema, side) : schema;
-    const type = read(root, { root: root ?? {}, side, budget: { left: MAX_SCHEMAS }, rest: 'declared' }, 0);
+    const type = read(root, { root: root ?? {}, side, budget: { left: MAX_SCHEMAS } }, 0);
     this.#types[side].set(schema, type);
     return type;
   }

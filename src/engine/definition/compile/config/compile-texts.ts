@@ -51,11 +51,9 @@ export function createTextReader(
   return (path: readonly PathSegment[], text: string): CompiledText<ExpressionScope> | undefined => {
     const key = textPath(path);
     const kind = Object.hasOwn(texts, key) ? texts[key] : undefined;
-    const isChecked = needs.some((need) => need.path.every((part, i) => part === path[i]));
-    const options = isChecked
-      ? { ...plainOptions, checkPart: refuseNull(needs, [...path], plainOptions.names) }
-      : plainOptions;
-    if (kind === undefined) return isChecked && text.includes('${') ? compileText(text, options) : undefined;
+    const checkPart = refuseNull(needs, [...path], plainOptions.names);
+    const options = checkPart ? { ...plainOptions, checkPart } : plainOptions;
+    if (kind === undefined) return checkPart && text.includes('${') ? compileText(text, options) : undefined;
     if (kind === 'sql') return compileSql(text, options);
     const compiled = compileText(text, options, { names, escapes: kind === 'html' });
     if (!compiled.isWhole) templates.set(key, compiled.evaluate);

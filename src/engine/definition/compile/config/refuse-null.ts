@@ -7,19 +7,24 @@ import type { ExpressionScope } from '../../../compiled/expression-scope.ts';
 import type { CompiledPart } from '../../../expression/compile/compile-expression.ts';
 import type { NameResolver, PathSegment, Reference } from '../../../expression/compile/compiled-expression.ts';
 import type { Evaluate } from '../../../expression/evaluation.ts';
-import { isNeeded, type NeededValue } from '../../../operation/needed-value.ts';
+import { isAt, isInPart, type NeededValue } from '../../../operation/needed-value.ts';
 import { readIndex, readKey } from '../../../expression/syntax/read-member.ts';
 
 type Part = CompiledPart<ExpressionScope>;
 
-/** @param at - the path of the text in the config @returns the evaluation of one expression of the text */
+/**
+ * @param at - the path of a text in the config
+ * @returns the evaluation of one expression of the text; undefined if no value is needed there
+ */
 export function refuseNull(
   needs: readonly NeededValue[],
   at: readonly PathSegment[],
   names: NameResolver<ExpressionScope>,
-): (text: string, start: number, part: Part) => Evaluate<ExpressionScope> {
+): ((text: string, start: number, part: Part) => Evaluate<ExpressionScope>) | undefined {
+  const here = needs.filter((need) => !need.accidentOnly && isAt(need, at));
+  if (here.length === 0) return undefined;
   return (text, start, { evaluate, references, end }) => {
-    const need = needs.find((one) => !one.accidentOnly && isNeeded(one, at, text.slice(0, start)));
+    const need = here.find((one) => isInPart(one, text.slice(0, start)));
     if (!need) return evaluate;
     const source = text.slice(start, end).trim();
     return (scope) => {

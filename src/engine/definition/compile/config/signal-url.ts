@@ -8,7 +8,7 @@ import type { BuiltInFunction } from '../../../expression/functions/function-tab
 import { isMap } from '../../../base/json/is-map.ts';
 import { checkJsonSchema } from '../../../json-schema/check-json-schema.ts';
 import { NAME_PATTERN, NAME_RULE } from '../../../ensemble/name.ts';
-import { isAskedPlainly } from '../../../signal/form-field.ts';
+import { isAskedPlainly, PLAIN_TYPES } from '../../../signal/form-field.ts';
 import type { SignalPage } from '../../../signal/signal-page.ts';
 import { signLink } from '../../../signing/signal-link.ts';
 
@@ -49,6 +49,7 @@ export function signalUrlFunction(url: string, secret: string): BuiltInFunction 
 
 const TEXTS: readonly string[] = ['title', 'text', 'confirm'];
 const KEYS: readonly string[] = [...TEXTS, 'fields'];
+
 /** @returns the page, or what is wrong with it. The payload gets the fields, so no field is a key of it */
 function readSignalPage(given: Json, payload: Json): SignalPage | string {
   if (!isMap(given)) return 'must be an object with `title`, `text`, `confirm` and `fields`';
@@ -68,7 +69,7 @@ function fieldsProblem(fields: Json, payload: Json): string | undefined {
   for (const [name, schema] of Object.entries(properties)) {
     if (isMap(payload) && Object.hasOwn(payload, name)) return `field \`${name}\` is a key of the payload already`;
     if (!isMap(schema) || !isAskedPlainly(schema))
-      return `field \`${name}\` must have an \`enum\`, or one of the types string, number, integer, boolean`;
+      return `field \`${name}\` must have an \`enum\`, or one of the types ${PLAIN_TYPES.join(', ')}`;
   }
   const problems: string[] = [];
   checkJsonSchema(fields as JsonObject, ['fields'], ({ message }) => problems.push(message));

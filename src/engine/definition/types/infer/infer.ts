@@ -129,10 +129,14 @@ function inferCall(node: CallNode, context: InferContext): Type {
   return union([returned, ...nullsOf(first)]);
 }
 
+/** Whether the page of a link may have fields of its own. @param page - the third argument of `signalUrl()` */
+export function mayHaveFields(page: Node | undefined): boolean {
+  return page !== undefined && (page.kind !== 'object' || page.entries.some(({ key }) => key === 'fields'));
+}
+
 /** The payload of a link must have fields of the form of its signal, unless the link has a form of its own. */
 function checkPayload({ args: [name, payload, page] }: CallNode, given: Type | undefined, context: InferContext): void {
-  const hasOwnForm = page && (page.kind !== 'object' || page.entries.some(({ key }) => key === 'fields'));
-  if (!payload || name?.kind !== 'literal' || given?.kind !== 'record' || hasOwnForm) return;
+  if (!payload || name?.kind !== 'literal' || given?.kind !== 'record' || mayHaveFields(page)) return;
   const wanted = context.payloadOf(String(name.value));
   if (wanted?.kind !== 'record') return;
   for (const [key, { type }] of given.fields) {

@@ -3,7 +3,7 @@
 import type { Json } from '../../../base/json/json.ts';
 import type { Path } from '../../source/problem.ts';
 import type { ParsedPart } from '../../../expression/syntax/parsed-expressions.ts';
-import { isNeeded, type NeededValue } from '../../../operation/needed-value.ts';
+import { isAt, isInPart, type NeededValue } from '../../../operation/needed-value.ts';
 import type { Operation } from '../../../operation/operation.port.ts';
 import { infer } from '../infer/infer.ts';
 import { type Field, listOf, literal, recordOf, required, type Scalar, STRING, type Type, union } from '../type.ts';
@@ -45,7 +45,8 @@ function textType(text: string, at: At, walker: Walker, config: ConfigPlace | un
     const isFilled = kind !== undefined && text.startsWith('{{', part.start - 2);
     type = infer(part.root, isFilled ? { ...flow, data: at.data } : flow);
     for (const need of config?.needs ?? [])
-      if (isNeeded(need, path, text.slice(0, part.start))) checkNeeded(need, text, part, type, at, walker);
+      if (isAt(need, path) && isInPart(need, text.slice(0, part.start)))
+        checkNeeded(need, text, part, type, at, walker);
   }
   if (!isWhole(text, parts) || kind === 'sql') return STRING;
   const schema = config?.operation?.config;

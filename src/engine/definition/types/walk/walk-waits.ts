@@ -2,6 +2,7 @@
 
 import type { CallNode, Node } from '../../../expression/syntax/ast.ts';
 import type { EnsembleStep, SleepStep, WaitStep } from '../../../ensemble/ensemble.ts';
+import { mayHaveFields } from '../infer/infer.ts';
 import {
   ANY,
   mayBe,
@@ -34,8 +35,8 @@ function hasOwnForm(signal: string, walker: Walker): boolean {
   for (const { root } of walker.parsed.withWord('signalUrl'))
     for (const { name, args } of callsIn(root)) {
       const [of, , page] = args;
-      if (name !== 'signalUrl' || page === undefined || (of?.kind === 'literal' && of.value !== signal)) continue;
-      if (page.kind !== 'object' || page.entries.some(({ key }) => key === 'fields')) return true;
+      const isOther = of?.kind === 'literal' && of.value !== signal;
+      if (name === 'signalUrl' && !isOther && mayHaveFields(page)) return true;
     }
   return false;
 }
