@@ -157,6 +157,17 @@ describe('the page of `signalUrl(name)`', () => {
     expect((await other.orchestrator.executions.get(other.handle.id)).status).toBe('waiting');
   });
 
+  it('checks the rules of the whole form against the payload together with what is put in', async () => {
+    const fields =
+      '\n      fields: { type: object, minProperties: 2, properties: { by: { type: string }, decision: { type: string }, cents: {} } }';
+    const { handler, handle, link } = await begun(definition('', fields));
+    const none = await handler.fetch(new Request(link(), { method: 'POST' }));
+    expect(none.status).toBe(422);
+    const put = new URLSearchParams({ decision: 'pay' });
+    expect((await handler.fetch(new Request(link(), { method: 'POST', body: put }))).status).toBe(200);
+    expect((await handle.result()).output).toEqual({ decision: 'pay', cents: null, by: 'ada' });
+  });
+
   it('the third argument wins: its title, and its fields in place of those of the wait', async () => {
     const titled = await begun(definition(", { title: 'Order 7' }"));
     const html = await (await titled.handler.fetch(new Request(titled.link()))).text();

@@ -76,6 +76,29 @@ export function createSignalLinks({
     return stored && JSON.stringify(stored.payload) !== JSON.stringify(payload) ? 'answered' : 'given';
   };
 
+  /** The payload with what was put in. The fields of the link are checked, or else the form of the signal. */
+  const fill = async (
+    { payload, page: own, name }: SignalLink,
+    page: SignalPage | undefined,
+    values: Readonly<Record<string, string>>,
+    execution: ExecutionSummary,
+  ): Promise<Filled> => {
+    const read = readFields(page?.fields, values);
+    if ('issues' in read) return read;
+    const join = (more: Json): Json =>
+      isMap(payload ?? {}) ? { ...(payload as JsonObject | null), ...(more as JsonObject) } : payload;
+    if (own?.fields) {
+      const checked = compileJsonSchema(own.fields, 'the form')(read.payload);
+      return 'problems' in checked ? { issues: checked.problems } : { payload: join(checked.value) };
+    }
+    try {
+      return { payload: await forms.check(execution, name, page?.fields ? join(read.payload) : payload) };
+    } catch (thrown) {
+      if (!isOrchestratorError(thrown, 'INVALID_INPUT') || !thrown.details.issues) throw thrown;
+      return { issues: thrown.details.issues };
+    }
+  };
+
   const answer = async (token: string, values?: Readonly<Record<string, string>>): Promise<SignalLinkStatus> => {
     const link = typeof token === 'string' ? readLink(token, secrets) : undefined;
     if (!link) return { state: 'unknown' };
@@ -85,16 +108,9 @@ export function createSignalLinks({
     const status = { executionId, name, payload, ...(page && { page }) };
     const state = await stateOf(link, execution);
     if (!values || state !== 'open' || !execution) return { state, ...status };
-    const filled = fillPayload(payload, page, values);
+    const filled = await fill(link, page, values, execution);
     if ('issues' in filled) return { state: 'invalid', ...status, issues: filled.issues };
-    let checked = filled.payload;
-    try {
-      if (!link.page?.fields) checked = await forms.check(execution, name, checked);
-    } catch (thrown) {
-      if (!isOrchestratorError(thrown, 'INVALID_INPUT') || !thrown.details.issues) throw thrown;
-      return { state: 'invalid', ...status, issues: thrown.details.issues };
-    }
-    return { ...status, state: await send(link, checked), payload: checked };
+    return { ...status, state: await send(link, filled.payload), payload: filled.payload };
   };
 
   return {
@@ -123,24 +139,19 @@ function withoutKeys(fields: JsonObject, payload: Json): JsonObject | undefined 
 
 type Filled = { readonly payload: Json } | { readonly issues: NonNullable<SignalLinkStatus['issues']> };
 
-/** The payload with the values of the fields, as their schema reads them. Values of other names don't count. */
-function fillPayload(payload: Json, page: SignalPage | undefined, form: Readonly<Record<string, string>>): Filled {
-  if (!page?.fields) return { payload };
-  const properties = Object.entries(page.fields.properties as Readonly<Record<string, JsonObject>>);
+/** What a form sent, with each value as its field reads it. Values of other names don't count. */
+function readFields(fields: JsonObject | undefined, form: Readonly<Record<string, string>>): Filled {
+  const properties = Object.entries((fields?.properties ?? {}) as Readonly<Record<string, JsonObject>>);
   const given = properties.flatMap(([name, field]) => {
     const value = readField(field, Object.hasOwn(form, name) ? form[name] : undefined);
     return value === undefined ? [] : [[name, value] as const];
   });
-  let values: Json;
   try {
-    values = copyJson(Object.fromEntries(given));
+    return { payload: copyJson(Object.fromEntries(given)) };
   } catch (thrown) {
     if (!(thrown instanceof JsonError)) throw thrown;
     return { issues: [thrown.problem] };
   }
-  const checked = compileJsonSchema(page.fields, 'the form')(values);
-  if ('problems' in checked) return { issues: checked.problems };
-  return { payload: { ...(payload as JsonObject | null), ...(checked.value as JsonObject) } };
 }
 
 const BRANCH = /^(foreach|parallel)\[\d+\]$/;
