@@ -22,6 +22,15 @@ const READS: Readonly<Record<string, string>> = {
   'a group': 'flow: []\noutputs: { x: "${groupBy(input.items, x => x.kind).card[0].id}" }',
   'the status of a call': out('charge', 'charge.output.status'),
   'anything of a body': out('charge', 'charge.output.body.data[0].id'),
+  'a request, in the url of a call': after(
+    'charge',
+    post(
+      'https://x.example/${trigger.body.id}/${trigger.path}',
+      '{ page: "${trigger.query.page ?? 1}", raw: "${lower(trigger.rawBody)}" }',
+    ),
+  ),
+  'when a schedule was due': out('charge', "trigger.type == 'schedule' ? trigger.scheduledAt + 1000 : now()"),
+  'the whole trigger': out('charge', 'trigger'),
   'a header': out('charge', "charge.output.headers['x-request-id']"),
   'any column of a row': out('rows', 'rows.output.results[0].customer.name'),
   'the next page': out('rows', 'rows.output.nextCursor'),

@@ -23,6 +23,12 @@ const FIELDS: Readonly<Record<string, Case>> = {
     'no `header`',
     'headers',
   ],
+  'a trigger that no execution has': [
+    after('charge', '{ switch: "${trigger.type}", cases: { cron: [ { agent: rows } ] } }'),
+    'flow[1].cases.cron',
+    'this case never runs: `trigger.type`',
+  ],
+  'the body of a request as a method': [out('charge', "trigger.method == 'post'"), 'outputs.x', 'this is never true'],
   'sql: rows': [out('rows', 'rows.output.rows[0].id'), 'outputs.x', 'no `rows` in `rows.output`'],
   'sql: result': [out('rows', 'rows.output.result[0].id'), 'outputs.x', 'no `result`', 'results'],
   'sql: the output is no list': [out('rows', 'rows.output[0].id'), 'outputs.x', 'no `0`'],

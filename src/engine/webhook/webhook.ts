@@ -24,6 +24,8 @@ export function methodsOf({ methods = ['POST'] }: Pick<WebhookTrigger, 'methods'
 /** Whose signature a webhook takes: our own, or that of a well-known sender. */
 export type SignatureScheme = 'service' | 'github' | 'stripe' | 'slack' | 'shopify' | 'twilio' | 'standard';
 
+export const WEBHOOK_METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
+
 export const SIGNATURE_SCHEMES: readonly SignatureScheme[] = [
   'service',
   'github',

@@ -3,7 +3,7 @@
 import * as z from 'zod/mini';
 import { once } from '../../base/once.ts';
 import { NOTIFIED_EVENTS } from '../../delivery/delivery.ts';
-import { SIGNATURE_SCHEMES } from '../../webhook/webhook.ts';
+import { SIGNATURE_SCHEMES, WEBHOOK_METHODS } from '../../webhook/webhook.ts';
 import { duration, flag, form, name, nonEmpty, nonEmptyList, withEditorNotes, text, wholeNumber } from './form.ts';
 
 /** One secret, or several during a rotation. */
@@ -16,7 +16,7 @@ const secrets = once(() =>
 export const webhookTriggerSchema = form('a webhook trigger', '{ type: webhook, path: ..., auth: ... }', () => ({
   type: z.literal('webhook'),
   path: z.string().check(z.regex(/^\/[^\s?#]*$/, { error: 'must be a path that begins with `/`, without `?` or `#`' })),
-  methods: z.optional(nonEmptyList(z.enum(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE']))),
+  methods: z.optional(nonEmptyList(z.enum(WEBHOOK_METHODS))),
   public: flag(),
   auth: z.optional(
     form('`auth`', '{ type: bearer, secret: ... }', () => ({

@@ -2,6 +2,7 @@
 
 import type { Json, JsonObject } from '../../base/json/json.ts';
 import type { Path } from '../source/problem.ts';
+import { WEBHOOK_METHODS } from '../../webhook/webhook.ts';
 import { waitsIn } from '../../ensemble/inner-lists.ts';
 import type { EnsembleDefinition, SleepStep, StepDefinition } from '../../ensemble/ensemble.ts';
 import { isMap } from '../../base/json/is-map.ts';
@@ -9,7 +10,20 @@ import { isJsonSchema } from '../forms/forms.ts';
 import { type LevelTypes, Place } from './place.ts';
 import { fromInputs } from './from-json-schema.ts';
 import { neededFields } from './walk/check-input.ts';
-import { ANY, type Field, NUMBER, nullBecause, recordOf, required, STRING, type Type, union } from './type.ts';
+import {
+  ANY,
+  type Field,
+  listOf,
+  NUMBER,
+  nullBecause,
+  oneOfValues,
+  recordOf,
+  required,
+  STRING,
+  type Type,
+  UNKNOWN_NULL,
+  union,
+} from './type.ts';
 import { valueType } from './walk/value-type.ts';
 import { walkAgent } from './walk/walk-agent.ts';
 import { walkIf, walkSwitch, walkTry } from './walk/walk-branches.ts';
@@ -36,8 +50,8 @@ export function checkTypes(check: TypeCheck): EnsembleTypes {
         Object.keys(check.host.env).map((name) => [name, required(STRING)]),
         ANY,
       ),
-      headers: recordOf([], union([STRING, nullBecause('a request may lack the header')])),
-      trigger: ANY,
+      headers: HEADERS,
+      trigger: TRIGGER,
       state: stateType(check),
       execution: EXECUTION,
     },
@@ -73,6 +87,27 @@ function returnOf(name: string, { host, schemas }: TypeCheck): Type {
   const schema = Object.hasOwn(functions, name) ? functions[name]?.returns : undefined;
   return schema === undefined ? ANY : schemas.of(schema);
 }
+
+const HEADERS = recordOf([], union([STRING, nullBecause('a request may lack the header')]));
+const QUERY = recordOf([], union([STRING, listOf(STRING), nullBecause('a request may lack the parameter')]));
+const maybe = (type: Type) => required(union([type, UNKNOWN_NULL]));
+
+// Which of them an execution has, its start says: any ensemble may be started by a call too.
+const TRIGGER = recordOf(
+  [
+    ['type', required(oneOfValues('string', ['call', 'webhook', 'schedule', 'http', 'ensemble']))],
+    ['method', maybe(oneOfValues('string', WEBHOOK_METHODS))],
+    ['path', maybe(STRING)],
+    ['query', maybe(QUERY)],
+    ['headers', maybe(HEADERS)],
+    ['body', required(ANY)],
+    ['rawBody', maybe(STRING)],
+    ['cron', maybe(STRING)],
+    ['timezone', maybe(STRING)],
+    ['scheduledAt', maybe(NUMBER)],
+  ],
+  'declared',
+);
 
 const EXECUTION = recordOf([
   ['id', required(STRING)],
