@@ -46,10 +46,7 @@ export function checkTypes(check: TypeCheck): EnsembleTypes {
     ...check,
     outermost: {
       input: inputs,
-      env: recordOf(
-        Object.keys(check.host.env).map((name) => [name, required(STRING)]),
-        ANY,
-      ),
+      env: envType(check.host.env),
       headers: HEADERS,
       trigger: TRIGGER,
       state: stateType(check),
@@ -86,6 +83,20 @@ function returnOf(name: string, { host, schemas }: TypeCheck): Type {
   const { functions = {} } = host;
   const schema = Object.hasOwn(functions, name) ? functions[name]?.returns : undefined;
   return schema === undefined ? ANY : schemas.of(schema);
+}
+
+const envTypes = new WeakMap<object, Type>();
+
+/** The same for all definitions of an app. */
+function envType(env: TypeHost['env']): Type {
+  const type =
+    envTypes.get(env) ??
+    recordOf(
+      Object.keys(env).map((name) => [name, required(STRING)]),
+      ANY,
+    );
+  envTypes.set(env, type);
+  return type;
 }
 
 const HEADERS = recordOf([], union([STRING, nullBecause('a request may lack the header')]));
@@ -146,7 +157,7 @@ function handledSteps({ flow, agents = [] }: EnsembleDefinition, { sharedAgents 
     if (Array.isArray(value)) value.forEach(visit);
     else if (typeof value === 'object' && value !== null)
       for (const [key, inner] of Object.entries(value))
-        if (typeof inner !== 'string') visit(inner);
+        if (typeof inner !== 'string') key === 'config' || key === 'input' || visit(inner);
         else if (GUARDS.includes(key)) for (const [, name] of inner.matchAll(FAILURE)) handled.add(name as string);
   };
   visit(flow);

@@ -11,16 +11,23 @@ export interface Agent {
   at(field: keyof AgentBehaviour): Path;
 }
 
-export function agentOf(step: AgentStep | { readonly agent: string }, path: Path, { agents, host }: Walker): Agent {
-  if ('operation' in step || 'routes' in step) return { behaviour: step as AgentStep, at: (field) => [...path, field] };
-  const declared = agents.get(step.agent);
-  const base: AgentBehaviour =
-    declared?.behaviour ?? (host.sharedAgents.get(step.agent) as AgentDefinition | undefined) ?? {};
-  const { behaviour, given } = withStepFields(base, step);
+export function agentOf(step: AgentStep | { readonly agent: string }, path: Path, walker: Walker): Agent {
+  if (isWhole(step)) return { behaviour: step as AgentStep, at: (field) => [...path, field] };
+  const declared = walker.agents.get(step.agent);
+  const { behaviour, given } = withStepFields(namedAgent(step.agent, walker), step);
   return {
     behaviour,
     at: (field) => (given.has(field) ? [...path, field] : declared ? [...declared.path, field] : [...path, 'agent']),
   };
+}
+
+/** Whether a step says itself what its agent does. */
+function isWhole(step: AgentStep | { readonly agent: string }): boolean {
+  return 'operation' in step || 'routes' in step;
+}
+
+function namedAgent(name: string, { agents, host }: Walker): AgentBehaviour {
+  return agents.get(name)?.behaviour ?? (host.sharedAgents.get(name) as AgentDefinition | undefined) ?? {};
 }
 
 const WITH_OUTPUT = ['agent', 'ensemble', 'wait', 'sleep', 'foreach', 'parallel'];
@@ -49,8 +56,8 @@ export function stepNames(steps: readonly StepDefinition[], walker: Walker): str
     const own = label === undefined ? [] : [label];
     if ('foreach' in step) return own;
     if ('agent' in step) {
-      const { behaviour } = agentOf(step, [], walker);
-      return [...own, ...(behaviour.routes ?? []).flatMap(({ member }) => member ?? [])];
+      const { routes = [] } = isWhole(step) ? step : namedAgent(step.agent, walker);
+      return [...own, ...routes.flatMap(({ member }) => member ?? [])];
     }
     return [...own, ...innerLists(step).flatMap((inner) => stepNames(inner.steps, walker))];
   });

@@ -102,7 +102,10 @@ export function walkTry(step: TryStep, at: At, walker: Walker): Type {
   const body = place.fork();
   walkList(step.try, [...at.path, 'try'], level, body, walker);
   const broken = place.fork();
-  for (const name of stepNames(step.try, walker)) broken.setStatus(keyOf(level.id, name), ALL);
+  const tried = new Set(stepNames(step.try, walker));
+  const names = [...tried, ...stepNames(step.catch ?? [], walker)];
+  const last = stepNames(step.finally ?? [], walker);
+  for (const name of tried) broken.setStatus(keyOf(level.id, name), ALL);
   let afterCatch: Place | undefined;
   if (step.catch) {
     afterCatch = broken.fork();
@@ -111,16 +114,14 @@ export function walkTry(step: TryStep, at: At, walker: Walker): Type {
   }
   if (step.finally) {
     const always = place.fork();
-    for (const name of stepNames([...step.try, ...(step.catch ?? [])], walker))
-      always.setStatus(keyOf(level.id, name), ALL);
+    for (const name of names) always.setStatus(keyOf(level.id, name), ALL);
     walkList(step.finally, [...at.path, 'finally'], level, always, walker);
-    for (const name of stepNames(step.finally, walker))
-      place.setStatus(keyOf(level.id, name), always.status(keyOf(level.id, name)));
+    for (const name of last) place.setStatus(keyOf(level.id, name), always.status(keyOf(level.id, name)));
   }
-  forgetAll(stepNames([...step.try, ...(step.catch ?? []), ...(step.finally ?? [])], walker), level, place);
-  for (const name of stepNames([...step.try, ...(step.catch ?? [])], walker)) {
+  forgetAll([...names, ...last], level, place);
+  for (const name of names) {
     const key = keyOf(level.id, name);
-    const caught = afterCatch ? afterCatch.status(key) | (stepNames(step.try, walker).includes(name) ? ALL : 0) : 0;
+    const caught = afterCatch ? afterCatch.status(key) | (tried.has(name) ? ALL : 0) : 0;
     place.setStatus(key, body.status(key) | caught);
   }
   return ANY;
