@@ -56,8 +56,8 @@ export interface TypeCheck {
   readonly child: (name: string) => EnsembleTypes | undefined;
 }
 
-/** Nodes and statuses that the check of one definition may visit: about 50 ms. One expression may take a part of it. */
-export const MAX_VISITS = 70_000;
+/** Nodes and statuses that the check of one definition may visit: about 30 ms. One expression may take a part of it. */
+export const MAX_VISITS = 40_000;
 
 const MAX_VISITS_AN_EXPRESSION = 4_000;
 
