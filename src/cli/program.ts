@@ -10,6 +10,7 @@ import { type OpenApiOptions, openApi } from './commands/openapi-command.ts';
 import { type RunOptions, run } from './commands/run-command.ts';
 import { type SchemaOptions, schema } from './commands/schema-command.ts';
 import { addGraph, addServiceCommands, collect, examples } from './commands/service-commands.ts';
+import { type TestOptions, test } from './commands/test-command.ts';
 import { type ValidateOptions, validate } from './commands/validate-command.ts';
 import type { Output } from './terminal/output.ts';
 
@@ -59,6 +60,7 @@ export function createProgram(output: Output, { cwd, process }: ProgramHost, end
     .action(async (paths: string[], options: ValidateOptions) => end(await validate(paths, options, output, cwd)));
 
   addRun(program, output, { cwd, process }, end);
+  addTest(program, output, { cwd, process }, end);
   addGraph(program, { output, host: { cwd, process }, end });
   const parts = { output, host: { cwd, process }, end };
   addServiceCommands(program, parts);
@@ -117,6 +119,20 @@ function addRun(program: Command, output: Output, host: ProgramHost, end: (exitC
       ),
     )
     .action(async (target: string, options: RunOptions) => end(await run(target, options, output, host)));
+}
+
+function addTest(program: Command, output: Output, host: ProgramHost, end: (exitCode: number) => void): void {
+  program
+    .command('test')
+    .argument('[files...]', 'test files (default: all `*.test.yaml` of the project in this folder)')
+    .option('--dir <folder>', 'project folder (default: that of the files)')
+    .option('--app <module>', APP)
+    .option('--coverage', 'also prints the steps and branches that no test ran')
+    .option('--reporter <name>', 'text, json or junit (default: text)')
+    .option('--watch', 'runs the tests again after each change of the project')
+    .description('runs the tests of the test files, in virtual time; exits with 1 if one fails')
+    .addHelpText('after', examples('ensemble test', 'ensemble test ensembles/order.test.yaml --coverage'))
+    .action(async (files: string[], options: TestOptions) => end(await test(files, options, output, host)));
 }
 
 /** After a usage error, names the help of the command that was called. @param name - with the names of its parent commands */

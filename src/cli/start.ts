@@ -12,6 +12,7 @@ import { signAsSender } from '../engine/signing/sign-as-sender.ts';
 import { type GitComponents, gitComponents } from '../entries/git.ts';
 import { nodeHttp, toNodeListener } from '../entries/node.ts';
 import { sqliteStorage } from '../entries/sqlite.ts';
+import { createTestOrchestrator } from '../entries/testing.ts';
 import { createHandler, embeddedEngine, memoryStorage, systemClock } from '../index.ts';
 import { checkUses } from '../orchestrator/components/check-uses.ts';
 import { componentsIn } from '../orchestrator/components/create-component-parts.ts';
@@ -20,13 +21,19 @@ import { checkEnsemble, loadEnsembles } from '../orchestrator/definitions/load-d
 import { sharedSecrets } from '../orchestrator/webhooks/shared-secrets.ts';
 import { type FileIssues, nameIn, unsetVariable } from '../project/check-project.ts';
 import { type OpenedProject, openProject, type ProjectOptions } from '../project/load-project.ts';
+import type { CreateForTest } from '../test-files/run-test.ts';
+import { openTests } from '../test-files/open-tests.ts';
+import type { ReadTests, TextOfFile } from '../test-files/run-test-files.ts';
 import { definitionSchema, type ProjectNames } from './schema/definition-schema.ts';
 
 export { issueParts } from '../engine/definition/source/definition-issue.ts';
 export { verifySignature } from '../engine/signing/sign-payload.ts';
 export { awaitedSignals } from '../orchestrator/signals/signal-forms.ts';
+export { isDefinition, isTestFile, listFiles } from '../project/list-files.ts';
+export { isPassed, runTestFiles, type TestReport } from '../test-files/run-test-files.ts';
 export { readApp } from '../project/read-app.ts';
 export type { DefinitionIssue, FileIssues, GitComponents, OpenedProject, Orchestrator, ProjectOptions };
+export type { ReadTests, TextOfFile };
 export { embeddedEngine, memoryStorage, parseEnsemble, signAsSender, sqliteStorage };
 export type ExecutionEngine = NonNullable<ProjectOptions['engine']>;
 export type Logger = Exclude<ProjectOptions['logger'], false | undefined>;
@@ -75,6 +82,11 @@ export async function openToCheck(directory: string, app: ProjectOptions = {}): 
     for (const issue of found ?? [{ path: '', message: messageOf(error) }]) add(issue.ensemble, 'issues', issue);
   }
   return { ...opened, files: joinFiles([...opened.files, ...more]) };
+}
+
+/** Opens a project to run its test files. @returns the tests, or the problems of the definitions @throws NOT_FOUND */
+export function openToTest(directory: string, files: readonly TextOfFile[], app: ProjectOptions, query = '') {
+  return openTests(directory, files, { app, query, create: createTestOrchestrator as CreateForTest });
 }
 
 /** Opens a project to draw a flow of it. Missing mail senders, variables and secrets are accepted. @throws NOT_FOUND */

@@ -39,7 +39,12 @@ export async function isFolder(path: string): Promise<boolean> {
   return (await stat(path).catch(() => undefined))?.isDirectory() ?? false;
 }
 
-/** Whether a name has the extension of a YAML file. */
-export function isYaml(name: string): boolean {
-  return /\.ya?ml$/.test(name);
+/** Whether a file has definitions, by its name: it is YAML, and no test file. */
+export function isDefinition(name: string): boolean {
+  return /\.ya?ml$/.test(name) && !isTestFile(name);
+}
+
+/** Whether a file has tests of an ensemble, by its name. */
+export function isTestFile(name: string): boolean {
+  return /\.test\.ya?ml$/.test(name);
 }

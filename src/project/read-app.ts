@@ -2,6 +2,7 @@
 
 import { readdir, readFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
+import { isDefinition } from './list-files.ts';
 import { isRecord } from '../engine/base/read-options.ts';
 import { MASKING, type ServedDependencies } from '../engine/host/masking.port.ts';
 import { nameIn } from './check-project.ts';
@@ -42,9 +43,7 @@ export async function readApp(
 async function withoutFiles(options: ProjectOptions, directory: string): Promise<ProjectOptions> {
   const folder = join(directory, 'ensembles');
   const names = await readdir(folder).catch(() => [] as string[]);
-  const texts = await Promise.all(
-    names.filter((name) => /\.ya?ml$/.test(name)).map((name) => readFile(join(folder, name), 'utf8')),
-  );
+  const texts = await Promise.all(names.filter(isDefinition).map((name) => readFile(join(folder, name), 'utf8')));
   const inFiles = new Set(texts.map((text) => nameIn(text)));
   return { ...options, ensembles: (options.ensembles ?? []).filter((one) => !inFiles.has(nameIn(one))) };
 }

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { COMPONENTS_FILE, parseComponents } from '../adapters/components/git/components-file.ts';
 import { messageOf, OrchestratorError } from '../engine/base/errors.ts';
 import { importDefault } from './import-default.ts';
-import { isFile, isFolder, isYaml, listFiles } from './list-files.ts';
+import { isDefinition, isFile, isFolder, listFiles } from './list-files.ts';
 import { type ProjectProblem, type ProjectScripts, readScripts } from './read-scripts.ts';
 import { type ProjectVariables, readVariables } from './read-variables.ts';
 
@@ -79,7 +79,7 @@ async function readComponents(root: string): Promise<readonly ProjectProblem[] |
 }
 
 async function readTexts(root: string, folder: string): Promise<TextFile[]> {
-  const names = await listFiles(join(root, folder), isYaml);
+  const names = await listFiles(join(root, folder), isDefinition);
   return Promise.all(
     names.map(async (name) => ({ file: `${folder}/${name}`, text: await readFile(join(root, folder, name), 'utf8') })),
   );

@@ -101,23 +101,25 @@ function isList(answer: StubAnswer): answer is readonly StubReply[] {
 }
 
 function toRoute(route: string, answer: StubAnswer): Route {
-  const [, method, url] = /^(?:([A-Za-z]+)\s+)?(\S+)$/.exec(route) ?? [];
-  if (url === undefined)
-    throw new TypeError(`stubHttp: a route is \`METHOD url\` or a URL, not ${JSON.stringify(route)}`);
+  const matches = routeMatcher(route);
   if (typeof answer !== 'function') {
     const replies = isList(answer) ? answer : [answer];
     if (replies.length === 0) throw new TypeError(`stubHttp: the list of replies of \`${route}\` is empty`);
     for (const reply of replies) checkReply(reply, `stubHttp: a reply of \`${route}\``);
   }
+  return { answer, used: 0, matches };
+}
+
+/** Whether a request goes to a route: `METHOD url`, or a URL for every method. @throws TypeError for another text */
+export function routeMatcher(route: string): Route['matches'] {
+  const [, method, url] = /^(?:([A-Za-z]+)\s+)?(\S+)$/.exec(route) ?? [];
+  if (url === undefined)
+    throw new TypeError(`stubHttp: a route is \`METHOD url\` or a URL, not ${JSON.stringify(route)}`);
   const parts = (url.includes('*') ? url : asSent(url)).split('*');
-  return {
-    answer,
-    used: 0,
-    matches(request) {
-      if (method !== undefined && method.toUpperCase() !== request.method.toUpperCase()) return false;
-      const sent = url.includes('*') ? request.url : asSent(request.url);
-      return matchesParts(url.includes('?') ? sent : (sent.split('?')[0] as string), parts);
-    },
+  return (request) => {
+    if (method !== undefined && method.toUpperCase() !== request.method.toUpperCase()) return false;
+    const sent = url.includes('*') ? request.url : asSent(request.url);
+    return matchesParts(url.includes('?') ? sent : (sent.split('?')[0] as string), parts);
   };
 }
 

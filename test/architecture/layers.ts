@@ -62,11 +62,18 @@ export const RULES: Readonly<Record<string, Rule>> = {
   conformance: { may: [...CORE, 'running', 'adapters/', 'testing-kit'], types: ['orchestrator', 'authoring'] },
   'testing-kit': { may: [...CORE, 'running', 'adapters/'], types: ['orchestrator', 'authoring'] },
 
+  'test-files': {
+    may: [...CORE, ...DEFINITION, 'json-schema', 'expression', 'orchestrator', 'project', 'testing-kit'],
+    types: ['authoring'],
+  },
+
   index: { may: [...ENGINE, 'authoring', 'orchestrator', 'project', 'operations/', 'adapters/', 'http-handlers'] },
   'entries/dashboard': { may: ['http-handlers'] },
   'entries/conformance': { may: [...CORE, 'orchestrator', 'conformance', 'testing-kit'] },
   'entries/testing': { may: [...CORE, 'authoring', 'orchestrator', 'adapters/', 'testing-kit'] },
-  'entries/node': { may: [...CORE, 'orchestrator', 'project', 'adapters/', 'http-handlers'] },
+  'entries/node': {
+    may: [...CORE, 'orchestrator', 'project', 'adapters/', 'http-handlers', 'test-files', 'entries/testing'],
+  },
   'entries/': ADAPTER_ENTRY,
   ...{ 'entries/git': ADAPTER_ENTRY, 'entries/sqlite': ADAPTER_ENTRY, 'entries/postgres': ADAPTER_ENTRY },
 
@@ -75,6 +82,7 @@ export const RULES: Readonly<Record<string, Rule>> = {
     may: [
       ...[...CORE, ...DEFINITION, 'access/rules', 'signing', 'orchestrator', 'project', 'cli/schema'],
       ...['index', 'entries/node', 'entries/git', 'entries/sqlite', 'entries/postgres'],
+      ...['test-files', 'entries/testing'],
     ],
   },
   cli: { may: ['base', 'records', 'cli/start'], types: ['orchestrator', 'http-handlers'] },

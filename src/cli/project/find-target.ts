@@ -2,7 +2,7 @@
 
 import { readdir, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
-import { showPath } from '../start.ts';
+import { isDefinition, isTestFile, showPath } from '../start.ts';
 import { CliError, wrongUsage } from '../terminal/cli-error.ts';
 
 export type Target =
@@ -26,7 +26,7 @@ export async function findTargets(cwd: string, path: string): Promise<Target[]> 
   const absolute = resolve(cwd, path);
   if (!(await isFolder(cwd, absolute))) return [fileTarget(absolute)];
   if (await isProject(absolute)) return [{ kind: 'project', directory: absolute }];
-  const files = (await readdir(absolute)).filter((name) => /\.ya?ml$/.test(name)).sort();
+  const files = (await readdir(absolute)).filter(isDefinition).sort();
   if (files.length === 0)
     throw new CliError(
       `${showPath(cwd, absolute)} is not a project: it has no folder \`ensembles\`, and no .yaml files`,
@@ -70,6 +70,8 @@ export function isPath(argument: string): boolean {
 }
 
 function fileTarget(path: string): FileTarget {
+  if (isTestFile(path))
+    throw wrongUsage(`${basename(path)} has tests, and no definition: run them with \`ensemble test\``);
   const folder = dirname(path);
   if (!MEMBER_FOLDERS.includes(basename(folder))) return { kind: 'file', path };
   return { kind: 'member', directory: dirname(folder), file: `${basename(folder)}/${basename(path)}` };

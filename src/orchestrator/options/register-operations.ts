@@ -18,6 +18,13 @@ import { builtInSenders } from './mail.ts';
 import { createProviders } from './models.ts';
 import { DEFAULT_BRAND, type OrchestratorOptions } from './options.ts';
 
+/** The key of an option for this library alone: what runs in place of an operation. The testing kit sets it. */
+export const STAND_IN = Symbol('stand-in');
+
+export interface WithStandIn {
+  readonly [STAND_IN]?: ((operation: AnyOperation) => AnyOperation) | undefined;
+}
+
 /**
  * @returns the operations by name
  * @throws TypeError if two operations have the same name
@@ -40,11 +47,12 @@ export function registerOperations(
     toolsOperation({ servers, clock, hasMcp }),
   ];
   const operations = new Map<string, AnyOperation>();
+  const { [STAND_IN]: standIn = (operation: AnyOperation) => operation } = options as WithStandIn;
   for (const operation of [...builtIn, ...(options.operations ?? [])]) {
     const { name } = operation;
     if (operations.has(name))
       throw new TypeError(`createOrchestrator: operation \`${name}\` exists already; give yours another name`);
-    operations.set(name, operation);
+    operations.set(name, standIn(operation));
   }
   return operations;
 }

@@ -46,7 +46,7 @@ export function checkTypes(check: TypeCheck): EnsembleTypes {
     ...check,
     outermost: {
       input: inputs,
-      env: envType(check.host.env),
+      env: schemas.ofEnv(check.host.env),
       headers: HEADERS,
       trigger: TRIGGER,
       state: stateType(check),
@@ -83,20 +83,6 @@ function returnOf(name: string, { host, schemas }: TypeCheck): Type {
   const { functions = {} } = host;
   const schema = Object.hasOwn(functions, name) ? functions[name]?.returns : undefined;
   return schema === undefined ? ANY : schemas.of(schema);
-}
-
-const envTypes = new WeakMap<object, Type>();
-
-/** The same for all definitions of an app. */
-function envType(env: TypeHost['env']): Type {
-  const type =
-    envTypes.get(env) ??
-    recordOf(
-      Object.keys(env).map((name) => [name, required(STRING)]),
-      ANY,
-    );
-  envTypes.set(env, type);
-  return type;
 }
 
 const HEADERS = recordOf([], union([STRING, nullBecause('a request may lack the header')]));

@@ -49,6 +49,7 @@ type Side = 'input' | 'output';
 export const schemaTypes = once(() => new SchemaTypes());
 
 export class SchemaTypes {
+  readonly #env = new WeakMap<object, Type>();
   readonly #types = { input: new WeakMap<object, Type>(), output: new WeakMap<object, Type>() };
 
   /**
@@ -62,6 +63,14 @@ export class SchemaTypes {
     const root = isStandardSchema(schema) ? toJsonSchema(schema, side) : schema;
     const type = read(root, { root: root ?? {}, side, budget: { left: MAX_SCHEMAS } }, 0);
     this.#types[side].set(schema, type);
+    return type;
+  }
+
+  /** The type of the variables of an app. */
+  ofEnv(env: Readonly<Record<string, string>>): Type {
+    const variables = () => Object.keys(env).map((name) => [name, { type: STRING, optional: false }] as const);
+    const type = this.#env.get(env) ?? recordOf(variables(), ANY);
+    this.#env.set(env, type);
     return type;
   }
 }

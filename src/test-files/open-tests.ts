@@ -1,0 +1,42 @@
+/** Opens a project to run its test files. */
+
+import type { DefinitionIssue } from '../engine/base/errors.ts';
+import { assumedValue } from '../engine/definition/compile/config/setting-text.ts';
+import { compileHost } from '../orchestrator/create-orchestrator.ts';
+import { openProject, type ProjectOptions } from '../project/load-project.ts';
+import { type ReadTests, readTests, type TextOfFile } from './run-test-files.ts';
+import type { CreateForTest } from './run-test.ts';
+
+export interface OpenTestsOptions {
+  /** Options to add to those of the project. */
+  readonly app?: ProjectOptions | undefined;
+  /** Added to the URLs of scripts and config, so that they are loaded again. */
+  readonly query?: string | undefined;
+  readonly create: CreateForTest;
+}
+
+/**
+ * Variables need no value: a test may have its own.
+ *
+ * @returns the tests, or the problems of the definitions
+ * @throws NOT_FOUND
+ */
+export async function openTests(
+  directory: string | URL,
+  files: readonly TextOfFile[],
+  { app = {}, query = '', create }: OpenTestsOptions,
+): Promise<ReadTests | { readonly issues: readonly DefinitionIssue[] }> {
+  const opened = await openProject(directory, app, { assumeVariables: true, lenient: true, query });
+  const issues = opened.files.flatMap((file) => file.issues);
+  if (issues.length > 0) return { issues };
+  const { ensembles, agents } = opened.project;
+  const texts = [...ensembles, ...agents].map(({ text }) => text);
+  const { env = {}, secrets = {} } = opened.options;
+  const read = texts.flatMap((text) => [...text.matchAll(VARIABLE)].map(([, name]) => name as string));
+  const absent = read.filter((name) => !Object.hasOwn(env, name) && !Object.hasOwn(secrets, name));
+  const assumed = Object.fromEntries(absent.map((name) => [name, assumedValue(name)]));
+  const options = { ...opened.options, env: { ...assumed, ...env } };
+  return readTests(files, options, { host: compileHost(options), create });
+}
+
+const VARIABLE = /\benv\.([A-Za-z_]\w*)/g;

@@ -1,0 +1,89 @@
+/** Registers the tests of a project's test files with a test runner. */
+
+import { readFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { OrchestratorError } from '../engine/base/errors.ts';
+import { formatIssue } from '../engine/definition/source/definition-issue.ts';
+import { isTestFile, listFiles } from '../project/list-files.ts';
+import type { ProjectOptions } from '../project/load-project.ts';
+import { openTests } from './open-tests.ts';
+import { isPassed } from './run-test-files.ts';
+import type { CreateForTest, TestResult } from './run-test.ts';
+
+/** The function of a test runner that registers one test: `test` of vitest, node:test or bun:test, or `Deno.test`. */
+export type RegisterTest = (name: string, run: () => Promise<void>) => unknown;
+
+export interface DefineTestsOptions extends ProjectOptions {
+  /** Default: that of the runner in which the file is loaded. */
+  readonly test?: RegisterTest | undefined;
+}
+
+/** @param create - creates a test orchestrator */
+export async function registerTests(
+  directory: string | URL,
+  { test, ...app }: DefineTestsOptions,
+  create: CreateForTest,
+): Promise<void> {
+  const register = test ?? (await currentRunner());
+  const root = resolve(typeof directory === 'string' ? directory : fileURLToPath(directory));
+  const names = await listFiles(join(root, 'ensembles'), isTestFile, true);
+  if (names.length === 0)
+    throw new OrchestratorError(
+      'NOT_FOUND',
+      `${join(root, 'ensembles')} has no test files: \`NAME.test.yaml\` next to \`NAME.yaml\``,
+    );
+  const files = await Promise.all(
+    names.map(async (name) => ({
+      file: `ensembles/${name}`,
+      text: await readFile(join(root, 'ensembles', name), 'utf8'),
+    })),
+  );
+  const tests = await openTests(root, files, { app, create });
+  if ('issues' in tests) {
+    register('the definitions have no problems', async () => {
+      throw new Error(tests.issues.map(formatIssue).join('\n\n'));
+    });
+    return;
+  }
+  for (const { file, issues } of tests.broken)
+    register(file, async () => {
+      throw new Error(issues.map(formatIssue).join('\n\n'));
+    });
+  for (const { file, test: one, run } of tests.ready)
+    register(`${file}: ${one.name}`, async () => {
+      const result = await run();
+      if (!isPassed(result)) throw new Error(describe(result));
+    });
+}
+
+function describe({ differences, problems, went }: TestResult): string {
+  const lines = differences.map(({ path, expected, was }) => `${path}\n  - expected ${expected}\n  + was      ${was}`);
+  const steps = went.map(
+    ({ name, key, error }) => `${name} (${key}${error ? `, ${error.code}: ${error.message}` : ''})`,
+  );
+  return [
+    'the execution is not as expected',
+    ...problems,
+    ...lines,
+    `went: ${steps.join(' → ') || 'no agent ran'}`,
+  ].join('\n');
+}
+
+/** The runner that has loaded the file. */
+async function currentRunner(): Promise<RegisterTest> {
+  const { Deno, Bun, process } = globalThis as {
+    readonly Deno?: { readonly test: RegisterTest };
+    readonly Bun?: object;
+    readonly process?: { readonly env: Readonly<Record<string, string | undefined>> };
+  };
+  if (process?.env.VITEST) return ((await load('vitest')) as { readonly test: RegisterTest }).test;
+  if (Bun) return ((await load('bun:test')) as { readonly test: RegisterTest }).test;
+  if (Deno) return Deno.test;
+  return ((await load('node:test')) as { readonly test: RegisterTest }).test;
+}
+
+// A name in a variable: a bundler must not look for the packages of other runners.
+function load(name: string): Promise<unknown> {
+  return import(name);
+}

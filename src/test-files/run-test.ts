@@ -1,0 +1,289 @@
+/** Runs one test of a test file in virtual time. */
+
+import type { EnsembleSource } from '../authoring/define.ts';
+import { isOrchestratorError, messageOf } from '../engine/base/errors.ts';
+import { equalJson, type Json, type JsonObject } from '../engine/base/json/json.ts';
+import { toMs } from '../engine/base/time/duration.ts';
+import type { AgentResult, Execution } from '../engine/execution/execution.ts';
+import type { Orchestrator } from '../orchestrator/create-orchestrator.ts';
+import type { OrchestratorOptions } from '../orchestrator/options/options.ts';
+import { functionsOf } from '../orchestrator/options/functions-of.ts';
+import { STAND_IN } from '../orchestrator/options/register-operations.ts';
+import { type ManualClock, manualClock } from '../testing-kit/manual-clock.ts';
+import { routeMatcher, type StubHttp } from '../testing-kit/stub-http.ts';
+import { compare, differs, type ExpectScope, show, type TestDifference } from './compare.ts';
+import { sealed, type StandIns, standIns } from './stand-ins.ts';
+import { type Expectation, type FlowTest, instantOf } from './test-form.ts';
+
+/** A step of a definition that ran. */
+export interface RanStep {
+  readonly ensemble: string;
+  /** Its position in the flow, such as `flow[2].then[0]`: the same for each item and each round. */
+  readonly key: string;
+}
+
+export interface TestResult {
+  readonly name: string;
+  /** Empty: the test has passed. */
+  readonly differences: readonly TestDifference[];
+  /** What else is wrong, such as an agent without an answer. */
+  readonly problems: readonly string[];
+  /** The agents that ran, in their order. */
+  readonly went: readonly Pick<AgentResult, 'name' | 'key' | 'status' | 'error'>[];
+  readonly ran: readonly RanStep[];
+  /** Real time, in milliseconds. */
+  readonly took: number;
+}
+
+type TestOptions = OrchestratorOptions & { readonly clock: ManualClock; readonly http: StubHttp };
+
+/** @param create - creates a test orchestrator */
+export type CreateForTest = (options: TestOptions) => Orchestrator;
+
+/** How long a test may take in real time: a script may never end. */
+const MAX_REAL_MS = 10_000;
+
+/** @param sources - the ensemble, and those that it starts */
+export async function runTest(
+  test: FlowTest,
+  ensemble: string,
+  sources: readonly EnsembleSource[],
+  options: OrchestratorOptions,
+  create: CreateForTest,
+): Promise<TestResult> {
+  const begun = performance.now();
+  const clock = manualClock(test.now === undefined ? {} : { now: instantOf(test.now) });
+  const stood = standIns(test, clock);
+  const orchestrator = create({
+    ...sealed(options),
+    ...{ ensembles: sources, clock, http: stood.http, schedules: false, logger: false },
+    env: { ...options.env, ...test.env },
+    [STAND_IN]: stood.operation,
+  } as TestOptions);
+  try {
+    const id = 'test';
+    const problems: string[] = [];
+    sendSignals(test, id, { orchestrator, clock, problems });
+    const record = await withFetch(stood.http, () => execute(orchestrator, ensemble, test.input, id, problems));
+    const about = { orchestrator, stood, options, clock };
+    const differences = record ? await differencesOf(test.expect ?? {}, record, about) : [];
+    return {
+      name: test.name,
+      differences,
+      problems: [...stood.unanswered, ...problems],
+      went: record?.agents ?? [],
+      ran: await stepsThatRan(orchestrator),
+      took: performance.now() - begun,
+    };
+  } finally {
+    await orchestrator.close({ grace: 0 });
+  }
+}
+
+type Ended = Pick<Execution<unknown>, 'status' | 'output' | 'error' | 'agents' | 'duration' | 'input'>;
+
+type ExecuteByName = (name: string, input: Json, options: { readonly id: string }) => Promise<Ended>;
+
+/** @returns undefined if the execution did not end */
+async function execute(
+  orchestrator: Orchestrator,
+  ensemble: string,
+  input: Json | undefined,
+  id: string,
+  problems: string[],
+): Promise<Ended | undefined> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const tooLong = new Promise<undefined>((resolve) => {
+    timer = setTimeout(() => {
+      problems.push(`the execution has not ended after ${MAX_REAL_MS / 1000} s of real time: a step does not end`);
+      resolve(undefined);
+    }, MAX_REAL_MS);
+  });
+  try {
+    const ended = (orchestrator.execute as ExecuteByName)(ensemble, input ?? {}, { id });
+    return await Promise.race([ended, tooLong]);
+  } catch (thrown) {
+    // A start that is refused has no record.
+    if (isOrchestratorError(thrown)) return refused(thrown.code, thrown.message, input);
+    problems.push(messageOf(thrown));
+    return undefined;
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function refused(code: string, message: string, input: Json = {}): Ended {
+  return {
+    status: 'failed',
+    input,
+    output: null,
+    error: { code, message },
+    agents: [],
+    duration: 0,
+  } as unknown as Ended;
+}
+
+interface Sending {
+  readonly orchestrator: Orchestrator;
+  readonly clock: ManualClock;
+  readonly problems: string[];
+}
+
+/** Sends each signal at its time. Without one, it is sent at the start, and the execution keeps it until a step waits for it. */
+function sendSignals({ signals = [] }: FlowTest, id: string, { orchestrator, clock, problems }: Sending): void {
+  for (const { name, after = 0, payload } of signals)
+    clock.setTimer(toMs(after), () => {
+      orchestrator.executions.signal(id, name, payload).catch((thrown: unknown) => {
+        problems.push(`signal \`${name}\`: ${messageOf(thrown)}`);
+      });
+    });
+}
+
+/** Until the work has ended, `fetch` of a script answers from the test too. */
+async function withFetch<R>(http: StubHttp, work: () => Promise<R>): Promise<R> {
+  const { fetch } = globalThis;
+  globalThis.fetch = async (target, init) => {
+    const { method, url, headers, body } = new Request(target, init);
+    const sent = body === null ? undefined : await new Response(body).text();
+    const given = await http.send({
+      method,
+      url,
+      headers: Object.fromEntries(headers),
+      ...(sent !== undefined && { body: sent }),
+    });
+    const empty = [204, 205, 304].includes(given.status);
+    return new Response(empty ? null : (given.body as BodyInit), { status: given.status, headers: given.headers });
+  };
+  try {
+    return await work();
+  } finally {
+    globalThis.fetch = fetch;
+  }
+}
+
+interface About {
+  readonly orchestrator: Orchestrator;
+  readonly stood: StandIns;
+  readonly options: OrchestratorOptions;
+  readonly clock: ManualClock;
+}
+
+async function differencesOf(expect: Expectation, record: Ended, about: About): Promise<TestDifference[]> {
+  const { agents, error, duration } = record;
+  const output = (record.output ?? null) as Json;
+  const steps: Record<string, Json> = {};
+  for (const { name, status, output: given, error: failure, attempts } of agents)
+    steps[name] = { status, output: given, error: (failure ?? null) as Json, attempts };
+  const scope: ExpectScope = {
+    ...{ input: record.input as Json, output, error: (error ?? null) as unknown as Json, steps },
+    functions: functionsOf(about.options),
+    now: () => about.clock.now(),
+  };
+  const found: TestDifference[] = [];
+  const status = expect.status ?? (expect.error === undefined ? 'completed' : undefined);
+  if (status !== undefined && status !== record.status)
+    found.push(
+      differs(
+        ['status'],
+        error && status === 'completed' ? `completed (it failed: ${error.message})` : status,
+        record.status,
+      ),
+    );
+  // What a failed execution lacks is known already.
+  if (expect.output !== undefined && found.length === 0)
+    found.push(...compare(expect.output, output, ['output'], scope));
+  if (expect.error !== undefined) found.push(...compareError(expect.error, scope));
+  if (expect.duration !== undefined) found.push(...compareDuration(expect.duration, duration ?? 0, scope));
+  found.push(...compareSteps(expect, agents, scope), ...compareCalls(expect.calls ?? {}, about.stood, scope));
+  if (expect.events) found.push(...(await compareEvents(expect.events, about.orchestrator, scope)));
+  return found;
+}
+
+function compareError(expected: Json, scope: ExpectScope): TestDifference[] {
+  const { error } = scope;
+  if (error === null) return [differs(['error'], show(expected), null)];
+  const { message, ...rest } = (typeof expected === 'string' ? { code: expected } : expected) as JsonObject;
+  const was = (error as JsonObject).message as string;
+  const isPart = typeof message !== 'string' || message.includes('${') ? undefined : was.includes(message);
+  const wrong =
+    isPart === undefined ? compare({ ...(message !== undefined && { message }) }, error, ['error'], scope) : [];
+  if (isPart === false) wrong.push(differs(['error', 'message'], `text with ${show(message as Json)}`, was));
+  return [...compare(rest, error, ['error'], scope), ...wrong];
+}
+
+function compareDuration(expected: Json, was: number, scope: ExpectScope): TestDifference[] {
+  const isText = typeof expected === 'string' && !expected.includes('${');
+  return compare(isText ? toMs(expected) : expected, was, ['duration'], scope);
+}
+
+function compareSteps(
+  { steps, notRun = [] }: Expectation,
+  agents: Ended['agents'],
+  scope: ExpectScope,
+): TestDifference[] {
+  const ran = agents.map(({ name }) => name);
+  const found = notRun
+    .filter((name) => ran.includes(name))
+    .map((name) => ({ path: `notRun: ${name}`, expected: 'does not run', was: 'ran' }));
+  if (Array.isArray(steps))
+    return equalJson(steps, ran)
+      ? found
+      : [...found, { path: 'steps', expected: steps.join(', '), was: ran.join(', ') }];
+  for (const [name, expected] of Object.entries((steps ?? {}) as JsonObject)) {
+    const was = scope.steps[name] ?? null;
+    found.push(
+      ...(was === null
+        ? [{ path: `steps.${name}`, expected: 'runs', was: 'did not run' }]
+        : compare(expected, was, ['steps', name], scope)),
+    );
+  }
+  return found;
+}
+
+function compareCalls(
+  expected: NonNullable<Expectation['calls']>,
+  { calls, http }: StandIns,
+  scope: ExpectScope,
+): TestDifference[] {
+  return Object.entries(expected).flatMap(([name, wanted]) => {
+    const made = name.includes('://') ? requestsTo(name, http) : (calls.get(name) ?? []);
+    if (typeof wanted !== 'number') return compare(wanted as Json, made, ['calls', name], scope);
+    return made.length === wanted ? [] : [differs(['calls', name], String(wanted), made.length)];
+  });
+}
+
+function requestsTo(route: string, { calls }: StubHttp): Json[] {
+  return calls.filter(routeMatcher(route)).map(({ method, url, headers, json = null, body }) => ({
+    ...{ method, url, headers: { ...headers } as JsonObject, json },
+    body: typeof body === 'string' ? body : null,
+  }));
+}
+
+async function compareEvents(
+  expected: readonly Json[],
+  { executions }: Orchestrator,
+  scope: ExpectScope,
+): Promise<TestDifference[]> {
+  const all: JsonObject[] = [];
+  for await (const { event } of executions.events('test')) all.push(event as unknown as JsonObject);
+  let from = 0;
+  for (const [i, wanted] of expected.entries()) {
+    const form = typeof wanted === 'string' ? { event: wanted } : wanted;
+    const at = all.findIndex((one, index) => index >= from && compare(form, one, [], scope).length === 0);
+    if (at < 0)
+      return [{ path: `events[${i}]`, expected: show(wanted), was: all.map(({ event }) => event).join(', ') }];
+    from = at + 1;
+  }
+  return [];
+}
+
+/** The steps that ran, of the ensemble and of those that it started. */
+async function stepsThatRan({ executions }: Orchestrator): Promise<RanStep[]> {
+  const ran = new Map<string, RanStep>();
+  for (const { id, ensemble } of (await executions.list({ limit: 100 })).executions)
+    for (const { key } of (await executions.history(id)).steps) {
+      const place = key.replace(/\.(?:foreach|while)\[\d+\]/g, '');
+      ran.set(`${ensemble} ${place}`, { ensemble, key: place });
+    }
+  return [...ran.values()];
+}
