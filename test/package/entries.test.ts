@@ -40,7 +40,7 @@ const NAMES: Readonly<Record<string, readonly string[]>> = {
     'when',
     'whileLoop',
   ],
-  './node': ['folderObjects', 'loadProject', 'nodeHttp', 'toNodeListener'],
+  './node': ['defineTests', 'folderObjects', 'loadProject', 'nodeHttp', 'toNodeListener'],
   './deno': ['toDenoHandler'],
   './bun': ['toBunHandler'],
   './workers': ['durableObjectStorage', 'platformMail', 'toDurableObject', 'toWorker'],
