@@ -57,7 +57,7 @@ export async function runTest(
   const orchestrator = create({
     ...sealed(options),
     ...{ ensembles: sources, clock, http: stood.http, schedules: false, logger: false },
-    env: { ...options.env, ...test.env },
+    ...variablesOf(options, test),
     [STAND_IN]: stood.operation,
   } as TestOptions);
   try {
@@ -78,6 +78,16 @@ export async function runTest(
   } finally {
     await orchestrator.close({ grace: 0 });
   }
+}
+
+/** A variable of the test that the app keeps as a secret stays one. */
+function variablesOf({ env, secrets = {} }: OrchestratorOptions, test: FlowTest) {
+  const given = Object.entries(test.env ?? {});
+  const isSecret = ([name]: readonly [string, string]) => Object.hasOwn(secrets, name);
+  return {
+    env: { ...env, ...Object.fromEntries(given.filter((one) => !isSecret(one))) },
+    secrets: { ...secrets, ...Object.fromEntries(given.filter(isSecret)) },
+  };
 }
 
 type Ended = Pick<Execution<unknown>, 'status' | 'output' | 'error' | 'agents' | 'duration' | 'input'>;
