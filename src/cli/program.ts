@@ -9,7 +9,7 @@ import { init } from './commands/init-command.ts';
 import { type OpenApiOptions, openApi } from './commands/openapi-command.ts';
 import { type RunOptions, run } from './commands/run-command.ts';
 import { type SchemaOptions, schema } from './commands/schema-command.ts';
-import { addGraph, addServiceCommands, collect, examples } from './commands/service-commands.ts';
+import { addGraph, addServiceCommands, collect, examples, place } from './commands/service-commands.ts';
 import { type TestOptions, test } from './commands/test-command.ts';
 import { type ValidateOptions, validate } from './commands/validate-command.ts';
 import type { Output } from './terminal/output.ts';
@@ -122,16 +122,23 @@ function addRun(program: Command, output: Output, host: ProgramHost, end: (exitC
 }
 
 function addTest(program: Command, output: Output, host: ProgramHost, end: (exitCode: number) => void): void {
-  program
-    .command('test')
+  place(program.command('test'))
     .argument('[files...]', 'test files (default: all `*.test.yaml` of the project in this folder)')
-    .option('--dir <folder>', 'project folder (default: that of the files)')
     .option('--app <module>', APP)
     .option('--coverage', 'also prints the steps and branches that no test ran')
     .option('--reporter <name>', 'text, json or junit (default: text)')
     .option('--watch', 'runs the tests again after each change of the project')
+    .option('--record <id>', 'prints a test file for an execution that has ended, of the store or the server')
+    .option('--redact <field>', 'with --record: a field whose values are not written; repeatable', collect, [])
     .description('runs the tests of the test files, in virtual time; exits with 1 if one fails')
-    .addHelpText('after', examples('ensemble test', 'ensemble test ensembles/order.test.yaml --coverage'))
+    .addHelpText(
+      'after',
+      examples(
+        'ensemble test',
+        'ensemble test ensembles/order.test.yaml --coverage',
+        'ensemble test --record exec_01K... --redact email > ensembles/order.test.yaml',
+      ),
+    )
     .action(async (files: string[], options: TestOptions) => end(await test(files, options, output, host)));
 }
 

@@ -6,6 +6,7 @@ import { createTokenValue, isTokenValue, tokenDigest } from '../engine/access/ru
 import { type DefinitionIssue, messageOf } from '../engine/base/errors.ts';
 import type { CompileHost } from '../engine/definition/compile/triggers/compile-host.ts';
 import { parseEnsemble } from '../engine/definition/read/parse-ensemble.ts';
+import { MASKING, type ServedDependencies } from '../engine/host/masking.port.ts';
 import type { EnsembleDefinition } from '../engine/ensemble/ensemble.ts';
 import type { Webhook } from '../engine/webhook/webhook.ts';
 import { signAsSender } from '../engine/signing/sign-as-sender.ts';
@@ -31,6 +32,7 @@ export { verifySignature } from '../engine/signing/sign-payload.ts';
 export { awaitedSignals } from '../orchestrator/signals/signal-forms.ts';
 export { isDefinition, isTestFile, listFiles } from '../project/list-files.ts';
 export { isPassed, runTestFiles, type TestReport } from '../test-files/run-test-files.ts';
+export { childrenOf, recordTest } from '../test-files/record-test.ts';
 export { readApp } from '../project/read-app.ts';
 export type { DefinitionIssue, FileIssues, GitComponents, OpenedProject, Orchestrator, ProjectOptions };
 export type { ReadTests, TextOfFile };
@@ -92,6 +94,20 @@ export function openToTest(directory: string, files: readonly TextOfFile[], app:
 /** Opens a project to draw a flow of it. Missing mail senders, variables and secrets are accepted. @throws NOT_FOUND */
 export function openToDraw(directory: string): Promise<OpenedProject> {
   return openProject(directory, {}, { assumeVariables: true, lenient: true });
+}
+
+/** The masking of a project's secrets; without a project, nothing is masked. */
+export async function maskOf(directory: string): Promise<(value: unknown) => string | undefined> {
+  const opened = await openToDraw(directory).catch(() => undefined);
+  if (!opened) return (value) => JSON.stringify(value);
+  const { secrets, env } = opened.options;
+  const orchestrator = createOrchestrator({
+    ...(secrets && { secrets }),
+    ...(env && { env }),
+    schedules: false,
+    logger: false,
+  });
+  return (orchestrator as unknown as { readonly [MASKING]: ServedDependencies })[MASKING].json;
 }
 
 function joinFiles(all: readonly FileIssues[]): FileIssues[] {

@@ -100,12 +100,13 @@ export function sealed(options: OrchestratorOptions): OrchestratorOptions {
     });
   const each = <T extends object>(parts: Readonly<Record<string, T>> | undefined, what: string) =>
     parts && Object.fromEntries(Object.entries(parts).map(([name, part]) => [name, seal(part, `${what} \`${name}\``)]));
-  const { mail, sms, bindings, models, pdf } = options;
+  const { storage: _storage, engine: _engine, telemetry: _telemetry, ...kept } = options;
+  const { mail, sms, bindings, models, pdf } = kept;
   const own = Object.entries(models ?? {}).map(
     ([name, model]) => [name, 'generate' in model ? seal(model, `model provider \`${name}\``) : model] as const,
   );
   return {
-    ...options,
+    ...kept,
     ...(mail && { mail: each(mail, 'mail sender') }),
     ...(sms && { sms: each(sms, 'SMS sender') }),
     ...(bindings && { bindings: each(bindings as Record<string, object>, 'binding') as typeof bindings }),

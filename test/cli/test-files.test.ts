@@ -1,8 +1,15 @@
 /** `ensemble test`: tests next to definitions, in virtual time, with nothing that leaves the process. */
 
-import { describe, expect, it } from 'vitest';
-import { makeFolder } from './cli-process.ts';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { createOrchestrator } from '../../src/index.ts';
+import { loadProject } from '../../src/entries/node.ts';
+import { sqliteStorage } from '../../src/entries/sqlite.ts';
+import { ensureBuilt, makeFolder } from './cli-process.ts';
 import { ensemble } from './in-process.ts';
+
+beforeAll(ensureBuilt, 60_000);
 
 const ORDER = `
 name: order
@@ -218,5 +225,48 @@ describe('what is printed', () => {
     expect(stdout).toContain('<testsuites tests="2" failures="1">');
     expect(stdout).toContain('classname="ensembles/order.test.yaml" name="two"');
     expect(stdout).toContain('<failure message="GET https://shop.example/c/a has no answer');
+  });
+});
+
+describe('--record', () => {
+  it('prints a test of an execution of the store, which passes; secrets and redacted fields are not in it', async () => {
+    const cwd = makeFolder({
+      ...PROJECT,
+      '.env': 'SHOP=https://shop.example\nPARTNER=https://partner.example\nKEY=a-secret-of-some-length\n',
+      'ensembles/order.yaml': `
+name: order
+inputs: { id: { type: string }, email: { type: string } }
+flow:
+  - { agent: price, operation: code, config: { script: price } , input: 21 }
+  - { agent: key, operation: code, config: { script: key } }
+  - { wait: approved, name: approved }
+outputs: { price: "\${price.output}", by: "\${approved.output.by}", key: "\${key.output}" }
+`,
+      'scripts/key.mjs': 'export default ({ env }) => env.KEY;\n',
+      'ensemble.config.mjs': `import { sqliteStorage } from '${new URL('../../dist/sqlite.js', import.meta.url).href}';
+        export default { env: ['SHOP', 'PARTNER'], secrets: ['KEY'], storage: sqliteStorage({ path: new URL('flows.db', import.meta.url).pathname }) };\n`,
+    });
+    const options = await loadProject(cwd, { storage: sqliteStorage({ path: join(cwd, 'flows.db') }) });
+    const orchestrator = createOrchestrator(options);
+    const input = { id: 'a', email: 'ada@x.example' };
+    const handle = await (
+      orchestrator.start as (name: string, ...rest: unknown[]) => ReturnType<typeof orchestrator.startAgent>
+    )('order', input, { id: 'order-1' });
+    await orchestrator.executions.signal(handle.id, 'approved', { by: 'bob' });
+    await handle.result();
+    await orchestrator.close();
+    const recorded = await ensemble(['test', '--record', 'order-1', '--redact', 'email'], { cwd });
+    expect(recorded).toMatchObject({ code: 0, stderr: '' });
+    const { stdout } = recorded;
+    expect(stdout).toContain('email: redacted');
+    expect(stdout).not.toContain('ada@');
+    expect(stdout).not.toContain('a-secret-of');
+    writeFileSync(join(cwd, 'ensembles/order.test.yaml'), stdout);
+    expect((await ensemble(['test', '--coverage'], { cwd })).stdout).toMatch(
+      /order: 3 of 3 steps ran[\s\S]*1 passed, 0 failed/,
+    );
+    expect((await ensemble(['test', '--record', 'order-2', '--storage', 'sqlite:flows.db'], { cwd })).stderr).toContain(
+      'order-2',
+    );
   });
 });

@@ -5,12 +5,17 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { requireProject } from '../project/find-target.ts';
 import { openApp } from '../project/open-app.ts';
 import { printIssue } from '../project/print-issues.ts';
+import { type PlaceOptions, withService } from '../service/open-service.ts';
+import type { ServiceHost } from '../service/service.ts';
 import { watchFiles } from '../service/watch-files.ts';
 import {
+  childrenOf,
   isTestFile,
   listFiles,
+  maskOf,
   openToTest,
   type ReadTests,
+  recordTest,
   runTestFiles,
   showPath,
   type TextOfFile,
@@ -21,14 +26,17 @@ import type { Output } from '../terminal/output.ts';
 import { printJson } from '../terminal/text.ts';
 import { printReport, toJunit } from '../progress/test-report.ts';
 
-export interface TestOptions {
-  readonly dir?: string;
+export interface TestOptions extends PlaceOptions {
   /** A module with the options of an app. */
   readonly app?: string;
   readonly watch?: boolean;
   /** Also prints the steps that no test ran. */
   readonly coverage?: boolean;
   readonly reporter?: string;
+  /** The id of an execution from which a test is written. */
+  readonly record?: string;
+  /** Names of fields whose values are not written. */
+  readonly redact?: readonly string[];
 }
 
 const REPORTERS = ['text', 'json', 'junit'];
@@ -41,6 +49,7 @@ export async function test(
   { cwd, process }: { readonly cwd: string; readonly process: NodeJS.Process },
 ): Promise<number> {
   const { reporter = 'text' } = options;
+  if (options.record !== undefined) return record(options.record, options, output, { cwd, process });
   if (!REPORTERS.includes(reporter)) throw wrongUsage(`--reporter must be ${REPORTERS.join(', ')}, not ${reporter}`);
   const directory = await projectOf(paths, options, cwd);
   output.capture();
@@ -55,6 +64,21 @@ export async function test(
   });
   await stop();
   return exitCode;
+}
+
+/** Prints a test file for a real execution. */
+async function record(id: string, options: TestOptions, output: Output, host: ServiceHost): Promise<number> {
+  const { redact = [], dir = '.' } = options;
+  const mask = await maskOf(resolve(host.cwd, dir));
+  const histories = await withService(options, host, async ({ executions }) => {
+    const all = [await executions.history(id)];
+    for (const one of all) for (const child of childrenOf(one)) all.push(await executions.history(child));
+    return all;
+  });
+  const [history, ...children] = histories;
+  if (history?.end === undefined) throw new CliError(`execution ${id} has not ended; a test needs its end`);
+  output.print(recordTest(history, { children, redact, mask }));
+  return 0;
 }
 
 function say(output: Output) {
