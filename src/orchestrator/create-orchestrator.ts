@@ -51,7 +51,7 @@ import {
   type OrchestratorOptions,
   secretsOf,
 } from './options/options.ts';
-import { connectToolServers, registerOperations } from './options/register-operations.ts';
+import { connectToolServers, registerOperations, STAND_IN, type WithStandIn } from './options/register-operations.ts';
 import type { ExecuteOptions } from './runs/execute-options.ts';
 import { createExecutionService, type ExecutionService } from './runs/execution-service.ts';
 import { createExecutions, type Executions } from './runs/executions.ts';
@@ -193,7 +193,7 @@ export function createOrchestrator(given: OrchestratorOptions = {}): Orchestrato
   const components = createComponentParts(options, { storage, clock, logger, events });
   const toolServers = connectToolServers(options, clock.wall);
   const host = compileHost({ ...options, clock: clock.wall, storage }, toolServers);
-  const ensembles = loadEnsembles(options.ensembles ?? [], host);
+  const ensembles = (options as WithStandIn)[STAND_IN]?.ensembles ?? loadEnsembles(options.ensembles ?? [], host);
   logWarnings(ensembles.values(), logger);
   const catalog = createCatalog({ host, ensembles, documents: patient.documents, clock, logger });
 

@@ -6,7 +6,7 @@ import type { ParsedEnsemble } from '../engine/definition/read/parse-ensemble.ts
 import type { OrchestratorOptions } from '../orchestrator/options/options.ts';
 import { type Coverage, coverageOf } from './coverage.ts';
 import { readTestFile, type TestFile, testedEnsembles } from './read-test-file.ts';
-import { type CreateForTest, runTest, type TestResult } from './run-test.ts';
+import { type CreateForTest, createRunner, type TestResult } from './run-test.ts';
 import type { FlowTest } from './test-form.ts';
 
 export interface TextOfFile {
@@ -63,8 +63,8 @@ export function readTests(
     }
     const { ensemble, tests, sources }: TestFile = read.file;
     named.add(ensemble);
-    for (const test of tests)
-      ready.push({ file, ensemble, test, run: () => runTest(test, ensemble, sources, options, create) });
+    const run = createRunner(ensemble, sources, options, create);
+    for (const test of tests) ready.push({ file, ensemble, test, run: () => run(test) });
   }
   return {
     ready,

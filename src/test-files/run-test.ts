@@ -5,14 +5,16 @@ import { isOrchestratorError, messageOf } from '../engine/base/errors.ts';
 import { equalJson, type Json, type JsonObject } from '../engine/base/json/json.ts';
 import { toMs } from '../engine/base/time/duration.ts';
 import type { AgentResult, Execution } from '../engine/execution/execution.ts';
-import type { Orchestrator } from '../orchestrator/create-orchestrator.ts';
+import type { AnyOperation, OperationContext } from '../engine/operation/operation.port.ts';
+import { compileHost, type Orchestrator } from '../orchestrator/create-orchestrator.ts';
+import { loadEnsembles } from '../orchestrator/definitions/load-definitions.ts';
 import type { OrchestratorOptions } from '../orchestrator/options/options.ts';
 import { functionsOf } from '../orchestrator/options/functions-of.ts';
 import { STAND_IN } from '../orchestrator/options/register-operations.ts';
 import { type ManualClock, manualClock } from '../testing-kit/manual-clock.ts';
 import { routeMatcher, type StubHttp } from '../testing-kit/stub-http.ts';
 import { compare, differs, type ExpectScope, show, type TestDifference } from './compare.ts';
-import { sealed, type StandIns, standIns } from './stand-ins.ts';
+import { runningElsewhere, sealed, type StandIns, standIns } from './stand-ins.ts';
 import { type Expectation, type FlowTest, instantOf } from './test-form.ts';
 
 /** A step of a definition that ran. */
@@ -43,42 +45,65 @@ export type CreateForTest = (options: TestOptions) => Orchestrator;
 /** How long a test may take in real time: a script may never end. */
 const MAX_REAL_MS = 10_000;
 
-/** @param sources - the ensemble, and those that it starts */
-export async function runTest(
-  test: FlowTest,
+/**
+ * The tests of one ensemble. It is compiled once for all tests with the same variables.
+ *
+ * @param sources - the ensemble, and those that it starts
+ */
+export function createRunner(
   ensemble: string,
   sources: readonly EnsembleSource[],
-  options: OrchestratorOptions,
+  given: OrchestratorOptions,
   create: CreateForTest,
-): Promise<TestResult> {
-  const begun = performance.now();
-  const clock = manualClock(test.now === undefined ? {} : { now: instantOf(test.now) });
-  const stood = standIns(test, clock);
-  const orchestrator = create({
-    ...sealed(options),
-    ...{ ensembles: sources, clock, http: stood.http, schedules: false, logger: false },
-    ...variablesOf(options, test),
-    [STAND_IN]: stood.operation,
-  } as TestOptions);
-  try {
-    const id = 'test';
-    const problems: string[] = [];
-    sendSignals(test, id, { orchestrator, clock, problems });
-    const record = await withFetch(stood.http, () => execute(orchestrator, ensemble, test.input, id, problems));
-    const about = { orchestrator, stood, options, clock };
-    const differences = record ? await differencesOf(test.expect ?? {}, record, about) : [];
-    return {
-      name: test.name,
-      differences,
-      problems: [...stood.unanswered, ...problems],
-      went: record?.agents ?? [],
-      ran: await stepsThatRan(orchestrator),
-      took: performance.now() - begun,
+): (test: FlowTest) => Promise<TestResult> {
+  const options = { ...sealed(given), ensembles: sources };
+  const loaded = new Map<string, ReturnType<typeof loadEnsembles>>();
+  /** The operations of the test that runs. */
+  const current = new Map<string, (context: OperationContext) => unknown>();
+  const load = (variables: Pick<OrchestratorOptions, 'env' | 'secrets'>) => {
+    const operation = runningElsewhere((name, context) => current.get(name)?.(context));
+    return loadEnsembles(
+      sources,
+      compileHost({ ...options, ...variables, [STAND_IN]: { operation } } as OrchestratorOptions),
+    );
+  };
+  return async (test) => {
+    const begun = performance.now();
+    const clock = manualClock(test.now === undefined ? {} : { now: instantOf(test.now) });
+    const stood = standIns(test, clock);
+    const variables = variablesOf(given, test);
+    const key = JSON.stringify(test.env ?? {});
+    const ensembles = loaded.get(key) ?? load(variables);
+    loaded.set(key, ensembles);
+    const operation = (one: AnyOperation) => {
+      current.set(one.name, (context) => stood.run(one, context));
+      return one;
     };
-  } finally {
-    await orchestrator.close({ grace: 0 });
-  }
+    const orchestrator = create({
+      ...{ ...options, ...variables, clock, http: stood.http, schedules: false, logger: false },
+      [STAND_IN]: { operation, ensembles },
+    } as TestOptions);
+    try {
+      const problems: string[] = [];
+      sendSignals(test, ID, { orchestrator, clock, problems });
+      const record = await withFetch(stood.http, () => execute(orchestrator, ensemble, test.input, ID, problems));
+      const about = { orchestrator, stood, options, clock };
+      return {
+        name: test.name,
+        differences: record ? await differencesOf(test.expect ?? {}, record, about) : [],
+        problems: [...stood.unanswered, ...problems],
+        went: record?.agents ?? [],
+        ran: await stepsThatRan(orchestrator),
+        took: performance.now() - begun,
+      };
+    } finally {
+      await orchestrator.close({ grace: 0 });
+    }
+  };
 }
+
+/** Of the execution that a test starts. */
+const ID = 'test';
 
 /** A variable of the test that the app keeps as a secret stays one. */
 function variablesOf({ env, secrets = {} }: OrchestratorOptions, test: FlowTest) {
@@ -275,7 +300,7 @@ async function compareEvents(
   scope: ExpectScope,
 ): Promise<TestDifference[]> {
   const all: JsonObject[] = [];
-  for await (const { event } of executions.events('test')) all.push(event as unknown as JsonObject);
+  for await (const { event } of executions.events(ID)) all.push(event as unknown as JsonObject);
   let from = 0;
   for (const [i, wanted] of expected.entries()) {
     const form = typeof wanted === 'string' ? { event: wanted } : wanted;

@@ -16,7 +16,8 @@ export interface StandIns {
   readonly calls: ReadonlyMap<string, readonly Json[]>;
   /** Calls that the test has no answer for, in words. */
   readonly unanswered: ReadonlySet<string>;
-  operation(operation: AnyOperation): AnyOperation;
+  /** Runs an attempt of an operation, as the test says. */
+  run(operation: AnyOperation, context: OperationContext): unknown;
 }
 
 /** The operations that reach the world only through HTTP, and those that stay in the process. */
@@ -54,14 +55,7 @@ export function standIns({ agents = {}, http = [] }: FlowTest, clock: Clock): St
     http: client,
     calls,
     unanswered,
-    operation: (operation) =>
-      mapMembers(operation, (value, key) => {
-        if (key === 'run') return (context: OperationContext) => run(operation, context);
-        // A schema may be a function with members.
-        return typeof value === 'function' && key !== 'config' && key !== 'input' && key !== 'output'
-          ? value.bind(operation)
-          : value;
-      }),
+    run,
   };
 }
 
@@ -113,4 +107,15 @@ export function sealed(options: OrchestratorOptions): OrchestratorOptions {
     ...(models && { models: Object.fromEntries(own) }),
     ...(pdf && { pdf: seal(pdf, 'the renderer of PDFs') }),
   };
+}
+
+/** Operations whose attempts run elsewhere, so that definitions are compiled once for many tests. */
+export function runningElsewhere(run: (name: string, context: OperationContext) => unknown) {
+  return (operation: AnyOperation): AnyOperation =>
+    mapMembers(operation, (value, key) => {
+      if (key === 'run') return (context: OperationContext) => run(operation.name, context);
+      // A schema may be a function with members.
+      const isSchema = key === 'config' || key === 'input' || key === 'output';
+      return typeof value === 'function' && !isSchema ? value.bind(operation) : value;
+    });
 }

@@ -130,6 +130,19 @@ expect: { output: { name: Eve }, steps: { customer: { attempts: 2 } }, calls: { 
   });
 });
 
+it('each test has its own variables, answers and time', async () => {
+  const one = (name: string, shop: string) =>
+    test(
+      `
+http: [{ request: 'GET https://${shop}.example/c/a', reply: { json: { name: ${name} } } }]
+agents: { tell: { output: {} } }
+expect: { output: { name: ${name} }, calls: { customer: 1 }, duration: 0 }`,
+      name,
+    ).replace('//shop.', `//${shop}.`);
+  const { stdout } = await run(file(one('Ada', 'north'), one('Bob', 'south'), one('Eve', 'north')));
+  expect(stdout).toContain('3 passed, 0 failed');
+});
+
 describe('nothing leaves the process', () => {
   it('an agent without an answer fails its test, which names it; no mail is sent', async () => {
     await fails(

@@ -14,15 +14,23 @@ import { smsOperation } from '../../operations/sms/sms-operation.ts';
 import { storageOperation } from '../../operations/storage/storage-operation.ts';
 import { thinkOperation } from '../../operations/think/think-operation.ts';
 import { toolsOperation } from '../../operations/tools/tools-operation.ts';
+import type { LoadedEnsemble } from '../definitions/load-definitions.ts';
 import { builtInSenders } from './mail.ts';
 import { createProviders } from './models.ts';
 import { DEFAULT_BRAND, type OrchestratorOptions } from './options.ts';
 
-/** The key of an option for this library alone: what runs in place of an operation. The testing kit sets it. */
+/** The key of an option for this library alone. The runner of test files sets it. */
 export const STAND_IN = Symbol('stand-in');
 
 export interface WithStandIn {
-  readonly [STAND_IN]?: ((operation: AnyOperation) => AnyOperation) | undefined;
+  readonly [STAND_IN]?:
+    | {
+        /** What runs in place of an operation. */
+        operation(operation: AnyOperation): AnyOperation;
+        /** The ensembles, if they are loaded already. */
+        readonly ensembles?: ReadonlyMap<string, LoadedEnsemble> | undefined;
+      }
+    | undefined;
 }
 
 /**
@@ -47,12 +55,12 @@ export function registerOperations(
     toolsOperation({ servers, clock, hasMcp }),
   ];
   const operations = new Map<string, AnyOperation>();
-  const { [STAND_IN]: standIn = (operation: AnyOperation) => operation } = options as WithStandIn;
+  const standIn = (options as WithStandIn)[STAND_IN];
   for (const operation of [...builtIn, ...(options.operations ?? [])]) {
     const { name } = operation;
     if (operations.has(name))
       throw new TypeError(`createOrchestrator: operation \`${name}\` exists already; give yours another name`);
-    operations.set(name, standIn(operation));
+    operations.set(name, standIn ? standIn.operation(operation) : operation);
   }
   return operations;
 }
