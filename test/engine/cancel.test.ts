@@ -160,6 +160,18 @@ describe('cancelling a run', () => {
     expect((await handle.result()).status).toBe('completed');
   });
 
+  it('at its deadline, before the timer fires: the run is `timed_out`, since the deadline came first', async () => {
+    const { start, orchestrator, clock } = scene(
+      { timeout: 5_000, flow: [code('a', 'obedient')] },
+      { scripts: { obedient } },
+    );
+    const handle = await start();
+    await turns();
+    clock.setNow(clock.now() + 5_000);
+    await orchestrator.executions.cancel(handle.id);
+    expect((await handle.result()).status).toBe('timed_out');
+  });
+
   it('keeps its reason: a deadline during the grace period changes nothing', async () => {
     const { start, clock } = scene({ timeout: 1000, flow: [code('a', 'never')] }, { scripts: { never } });
     const handle = await start();

@@ -109,7 +109,8 @@ export function runEnsemble(
   );
   const stop: InterpretedRun['stop'] = (reason, atOnce = false) => {
     if (atOnce) run.exit.stop('abandoned');
-    cancellation.stop(reason);
+    if (reason === 'cancelled') cancel();
+    else cancellation.stop(reason);
     if (atOnce) end();
   };
   const { span } = run;
