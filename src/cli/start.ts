@@ -3,9 +3,9 @@
 import { existsSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
 import { createTokenValue, isTokenValue, tokenDigest } from '../engine/access/rules/token-value.ts';
-import { type DefinitionIssue, messageOf } from '../engine/base/errors.ts';
+import { type DefinitionIssue, isOrchestratorError, messageOf } from '../engine/base/errors.ts';
 import type { CompileHost } from '../engine/definition/compile/triggers/compile-host.ts';
-import { parseEnsemble } from '../engine/definition/read/parse-ensemble.ts';
+import { parseEnsemble, withIssues } from '../engine/definition/read/parse-ensemble.ts';
 import { MASKING, type ServedDependencies } from '../engine/host/masking.port.ts';
 import type { EnsembleDefinition } from '../engine/ensemble/ensemble.ts';
 import type { Webhook } from '../engine/webhook/webhook.ts';
@@ -30,7 +30,9 @@ import { definitionSchema, type ProjectNames } from './schema/definition-schema.
 export { issueParts } from '../engine/definition/source/definition-issue.ts';
 export { verifySignature } from '../engine/signing/sign-payload.ts';
 export { awaitedSignals } from '../orchestrator/signals/signal-forms.ts';
-export { isDefinition, isTestFile, listFiles } from '../project/list-files.ts';
+export { isDefinition, isTestFile } from '../project/list-files.ts';
+export { testFilesOf } from '../test-files/open-tests.ts';
+export { describeWay } from '../test-files/run-test.ts';
 export { isPassed, runTestFiles, type TestReport } from '../test-files/run-test-files.ts';
 export { childrenOf, recordTest } from '../test-files/record-test.ts';
 export { readApp } from '../project/read-app.ts';
@@ -98,8 +100,13 @@ export function openToDraw(directory: string): Promise<OpenedProject> {
 
 /** The masking of a project's secrets; without a project, nothing is masked. */
 export async function maskOf(directory: string): Promise<(value: unknown) => string | undefined> {
-  const opened = await openToDraw(directory).catch(() => undefined);
+  const opened = await openToDraw(directory).catch((error: unknown) => {
+    if (!isOrchestratorError(error, 'NOT_FOUND')) throw error;
+  });
   if (!opened) return (value) => JSON.stringify(value);
+  // It names the secrets.
+  const config = opened.files.find(({ file, issues }) => /^ensemble\.config\./.test(file) && issues.length > 0);
+  if (config) throw withIssues(`${config.file} has`, config.issues);
   const { secrets, env } = opened.options;
   const orchestrator = createOrchestrator({
     ...(secrets && { secrets }),

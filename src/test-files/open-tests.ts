@@ -1,11 +1,27 @@
 /** Opens a project to run its test files. */
 
-import type { DefinitionIssue } from '../engine/base/errors.ts';
+import { join } from 'node:path';
+import { type DefinitionIssue, OrchestratorError } from '../engine/base/errors.ts';
 import { assumedValue } from '../engine/definition/compile/config/setting-text.ts';
 import { compileHost } from '../orchestrator/create-orchestrator.ts';
+import { isTestFile, listFiles } from '../project/list-files.ts';
 import { openProject, type ProjectOptions } from '../project/load-project.ts';
 import { type ReadTests, readTests, type TextOfFile } from './run-test-files.ts';
 import type { CreateForTest } from './run-test.ts';
+
+/**
+ * The test files of a project, as absolute paths in a stable order.
+ *
+ * @param directory - absolute
+ * @throws NOT_FOUND if there are none
+ */
+export async function testFilesOf(directory: string): Promise<string[]> {
+  const folder = join(directory, 'ensembles');
+  const names = await listFiles(folder, isTestFile, true);
+  if (names.length > 0) return names.map((name) => join(folder, name));
+  const remedy = 'write `NAME.test.yaml` next to `NAME.yaml`, with `ensemble` and `tests`';
+  throw new OrchestratorError('NOT_FOUND', `${folder} has no test files: ${remedy}`);
+}
 
 export interface OpenTestsOptions {
   /** Options to add to those of the project. */

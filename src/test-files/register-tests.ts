@@ -1,15 +1,13 @@
 /** Registers the tests of a project's test files with a test runner. */
 
 import { readFile } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+import { relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { OrchestratorError } from '../engine/base/errors.ts';
 import { formatIssue } from '../engine/definition/source/definition-issue.ts';
-import { isTestFile, listFiles } from '../project/list-files.ts';
 import type { ProjectOptions } from '../project/load-project.ts';
-import { openTests } from './open-tests.ts';
+import { openTests, testFilesOf } from './open-tests.ts';
 import { isPassed } from './run-test-files.ts';
-import type { CreateForTest, TestResult } from './run-test.ts';
+import { type CreateForTest, describeWay, type TestResult } from './run-test.ts';
 
 /** The function of a test runner that registers one test: `test` of vitest, node:test or bun:test, or `Deno.test`. */
 export type RegisterTest = (name: string, run: () => Promise<void>) => unknown;
@@ -27,16 +25,10 @@ export async function registerTests(
 ): Promise<void> {
   const register = test ?? (await currentRunner());
   const root = resolve(typeof directory === 'string' ? directory : fileURLToPath(directory));
-  const names = await listFiles(join(root, 'ensembles'), isTestFile, true);
-  if (names.length === 0)
-    throw new OrchestratorError(
-      'NOT_FOUND',
-      `${join(root, 'ensembles')} has no test files: \`NAME.test.yaml\` next to \`NAME.yaml\``,
-    );
   const files = await Promise.all(
-    names.map(async (name) => ({
-      file: `ensembles/${name}`,
-      text: await readFile(join(root, 'ensembles', name), 'utf8'),
+    (await testFilesOf(root)).map(async (path) => ({
+      file: relative(root, path).replaceAll('\\', '/'),
+      text: await readFile(path, 'utf8'),
     })),
   );
   const tests = await openTests(root, files, { app, create });
@@ -57,17 +49,10 @@ export async function registerTests(
     });
 }
 
-function describe({ differences, problems, went }: TestResult): string {
+function describe(result: TestResult): string {
+  const { differences, problems } = result;
   const lines = differences.map(({ path, expected, was }) => `${path}\n  - expected ${expected}\n  + was      ${was}`);
-  const steps = went.map(
-    ({ name, key, error }) => `${name} (${key}${error ? `, ${error.code}: ${error.message}` : ''})`,
-  );
-  return [
-    'the execution is not as expected',
-    ...problems,
-    ...lines,
-    `went: ${steps.join(' → ') || 'no agent ran'}`,
-  ].join('\n');
+  return ['the execution is not as expected', ...problems, ...lines, describeWay(result)].join('\n');
 }
 
 /** The runner that has loaded the file. */

@@ -1,5 +1,6 @@
 /** Runs the tests of several test files, one after the other. */
 
+import pLimit from 'p-limit';
 import type { DefinitionIssue } from '../engine/base/errors.ts';
 import type { CompileHost } from '../engine/definition/compile/triggers/compile-host.ts';
 import type { ParsedEnsemble } from '../engine/definition/read/parse-ensemble.ts';
@@ -55,6 +56,8 @@ export function readTests(
   const ready: ReadyTest[] = [];
   const broken: TestFileResult[] = [];
   const named = new Set<string>();
+  // A test replaces `fetch` while it runs, so that a runner which begins several at once has to wait.
+  const inTurn = pLimit(1);
   for (const { file, text } of files) {
     const read = readTestFile(text, file, tested);
     if ('issues' in read) {
@@ -64,7 +67,7 @@ export function readTests(
     const { ensemble, tests, sources }: TestFile = read.file;
     named.add(ensemble);
     const run = createRunner(ensemble, sources, options, create);
-    for (const test of tests) ready.push({ file, ensemble, test, run: () => run(test) });
+    for (const test of tests) ready.push({ file, ensemble, test, run: () => inTurn(run, test) });
   }
   return {
     ready,

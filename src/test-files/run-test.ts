@@ -37,6 +37,14 @@ export interface TestResult {
   readonly took: number;
 }
 
+/** The way that an execution took, in words. */
+export function describeWay({ went }: TestResult): string {
+  const steps = went.map(
+    ({ name, key, error }) => `${name} (${key}${error ? `, ${error.code}: ${error.message}` : ''})`,
+  );
+  return `went: ${steps.join(' → ') || 'no agent ran'}`;
+}
+
 type TestOptions = OrchestratorOptions & { readonly clock: ManualClock; readonly http: StubHttp };
 
 /** @param create - creates a test orchestrator */
@@ -85,8 +93,8 @@ export function createRunner(
     } as TestOptions);
     try {
       const problems: string[] = [];
-      sendSignals(test, ID, { orchestrator, clock, problems });
-      const record = await withFetch(stood.http, () => execute(orchestrator, ensemble, test.input, ID, problems));
+      sendSignals(test, { orchestrator, clock, problems });
+      const record = await withFetch(stood.http, () => execute(orchestrator, ensemble, test.input, problems));
       const about = { orchestrator, stood, options, clock };
       return {
         name: test.name,
@@ -124,7 +132,6 @@ async function execute(
   orchestrator: Orchestrator,
   ensemble: string,
   input: Json | undefined,
-  id: string,
   problems: string[],
 ): Promise<Ended | undefined> {
   let timer: ReturnType<typeof setTimeout> | undefined;
@@ -135,7 +142,7 @@ async function execute(
     }, MAX_REAL_MS);
   });
   try {
-    const ended = (orchestrator.execute as ExecuteByName)(ensemble, input ?? {}, { id });
+    const ended = (orchestrator.execute as ExecuteByName)(ensemble, input ?? {}, { id: ID });
     return await Promise.race([ended, tooLong]);
   } catch (thrown) {
     // A start that is refused has no record.
@@ -165,10 +172,10 @@ interface Sending {
 }
 
 /** Sends each signal at its time. Without one, it is sent at the start, and the execution keeps it until a step waits for it. */
-function sendSignals({ signals = [] }: FlowTest, id: string, { orchestrator, clock, problems }: Sending): void {
+function sendSignals({ signals = [] }: FlowTest, { orchestrator, clock, problems }: Sending): void {
   for (const { name, after = 0, payload } of signals)
     clock.setTimer(toMs(after), () => {
-      orchestrator.executions.signal(id, name, payload).catch((thrown: unknown) => {
+      orchestrator.executions.signal(ID, name, payload).catch((thrown: unknown) => {
         problems.push(`signal \`${name}\`: ${messageOf(thrown)}`);
       });
     });

@@ -6,7 +6,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { createOrchestrator } from '../../src/index.ts';
 import { loadProject } from '../../src/entries/node.ts';
 import { sqliteStorage } from '../../src/entries/sqlite.ts';
-import { ensureBuilt, makeFolder } from './cli-process.ts';
+import { ensemble as ensembleProcess, ensureBuilt, makeFolder } from './cli-process.ts';
 import { ensemble } from './in-process.ts';
 
 beforeAll(ensureBuilt, 60_000);
@@ -198,6 +198,20 @@ expect: { output: { nam: 1, price: "\${vlue}" }, notRun: [tel] }`),
     expect((await run(file(test('expct: 1')))).stdout).toContain('did you mean `expect`?');
   });
 
+  it('may answer each of two steps that have one name', async () => {
+    const mail = 'config: { provider: smtp, to: a@b.example, from: c@d.example, subject: s, body: t }';
+    const order = `name: order
+inputs: { id: { type: string, required: true } }
+flow:
+  - if: "\${input.id == 'b'}"
+    then: [ { agent: tell, name: last, operation: email, ${mail} } ]
+    else: [ { agent: price, name: last, operation: code, config: { script: price }, input: 1 } ]
+`;
+    const answers = 'agents: { last: { output: 7 } }\nexpect: { steps: { last: { output: 7 } } }';
+    const { stdout } = await run(file(test(answers)), [], { 'ensembles/order.yaml': order });
+    expect(stdout).toContain('1 passed, 0 failed');
+  });
+
   it('that answers or expects what the definition can never give is refused', async () => {
     await fails('agents: { customer: { output: { status: 404 } } }', 'output.status: can never be this');
     await fails('expect: { output: { by: 7 } }', 'expect.output.by: can never be this: it is text');
@@ -278,8 +292,14 @@ outputs: { price: "\${price.output}", by: "\${approved.output.by}", key: "\${key
     expect((await ensemble(['test', '--coverage'], { cwd })).stdout).toMatch(
       /order: 3 of 3 steps ran[\s\S]*1 passed, 0 failed/,
     );
-    expect((await ensemble(['test', '--record', 'order-2', '--storage', 'sqlite:flows.db'], { cwd })).stderr).toContain(
-      'order-2',
-    );
+    writeFileSync(join(cwd, 'ensemble.config.mjs'), 'export default 7;\n');
+    const other = ['test', '--record', 'order-1', '--storage', 'sqlite:flows.db'];
+    const unmasked = await ensembleProcess(other, { cwd });
+    expect(unmasked).toMatchObject({ code: 1, stdout: '' });
+    expect(unmasked.stderr).toContain('ensemble.config.mjs');
+    writeFileSync(join(cwd, 'ensemble.config.mjs'), 'export default {};\n');
+    expect(
+      (await ensembleProcess(['test', '--record', 'order-2', '--storage', 'sqlite:flows.db'], { cwd })).stderr,
+    ).toContain('order-2');
   });
 });

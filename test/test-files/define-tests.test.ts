@@ -37,6 +37,20 @@ it('registers each test under its file and name; the one that fails throws what 
   await expect(tests.get('ensembles/e.test.yaml: bad')?.()).rejects.toThrow('output.x\n  - expected 2\n  + was      1');
 });
 
+it('runs one test after the other, also for a runner that begins all at once', async () => {
+  const script = `let running = 0;
+    export default async () => {
+      running += 1;
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      if (running > 1) throw new Error('two at once');
+      running -= 1;
+      return 1;
+    };`;
+  const texts = TESTS.replace('name: bad, expect: { output: { x: 2 } }', 'name: also good');
+  const tests = await registered({ ...FILES, 'ensembles/e.test.yaml': texts, 'scripts/s.mjs': script });
+  await Promise.all([...tests.values()].map((run) => run()));
+});
+
 it('a file or a definition with a problem is a test that fails with the frame', async () => {
   const broken = await registered({ ...FILES, 'ensembles/e.test.yaml': 'ensemble: f\ntests: [{ name: a }]\n' });
   await expect(broken.get('ensembles/e.test.yaml')?.()).rejects.toThrow('there is no ensemble `f`');

@@ -1,7 +1,7 @@
 /** `ensemble test`: runs the test files of a project. */
 
 import { readFile } from 'node:fs/promises';
-import { basename, dirname, join, resolve } from 'node:path';
+import { basename, dirname, resolve } from 'node:path';
 import { requireProject } from '../project/find-target.ts';
 import { openApp } from '../project/open-app.ts';
 import { printIssue } from '../project/print-issues.ts';
@@ -11,13 +11,13 @@ import { watchFiles } from '../service/watch-files.ts';
 import {
   childrenOf,
   isTestFile,
-  listFiles,
   maskOf,
   openToTest,
   type ReadTests,
   recordTest,
   runTestFiles,
   showPath,
+  testFilesOf,
   type TextOfFile,
 } from '../start.ts';
 import { CliError, wrongUsage } from '../terminal/cli-error.ts';
@@ -122,15 +122,7 @@ function projectFolder(folder: string): string {
 }
 
 async function readFiles(paths: readonly string[], directory: string, cwd: string): Promise<TextOfFile[]> {
-  const folder = join(directory, 'ensembles');
-  const found =
-    paths.length > 0
-      ? paths.map((path) => resolve(cwd, path))
-      : (await listFiles(folder, isTestFile, true)).map((name) => join(folder, name));
-  if (found.length === 0)
-    throw new CliError(
-      `${showPath(cwd, folder)} has no test files: write \`NAME.test.yaml\` next to \`NAME.yaml\`, with \`ensemble\` and \`tests\``,
-    );
+  const found = paths.length > 0 ? paths.map((path) => resolve(cwd, path)) : await testFilesOf(directory);
   return Promise.all(
     found.map(async (path) => {
       const file = showPath(cwd, path);

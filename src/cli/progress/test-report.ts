@@ -1,7 +1,7 @@
 /** Prints the result of tests: for people, and as JUnit XML for CI. */
 
 import { printIssue } from '../project/print-issues.ts';
-import { isPassed, type TestReport } from '../start.ts';
+import { describeWay, isPassed, type TestReport } from '../start.ts';
 import type { Output } from '../terminal/output.ts';
 import { count, formatDuration, oneLine } from '../terminal/text.ts';
 
@@ -34,7 +34,8 @@ export function printReport(
   output.print(failed > 0 ? `${colors.red('✗')} ${total}\n` : `✓ ${total}\n`);
 }
 
-function describeFailure({ differences, problems, went }: TestResult, { colors }: Output): string[] {
+function describeFailure(test: TestResult, { colors }: Output): string[] {
+  const { differences, problems } = test;
   const lines = problems.map((problem) => `      ${colors.red(oneLine(problem))}`);
   for (const { path, expected, was } of differences)
     lines.push(
@@ -42,10 +43,7 @@ function describeFailure({ differences, problems, went }: TestResult, { colors }
       `        ${colors.green(`- expected ${oneLine(expected)}`)}`,
       `        ${colors.red(`+ was      ${oneLine(was)}`)}`,
     );
-  const steps = went.map(
-    ({ name, key, error }) => `${name} (${key}${error ? `, ${error.code}: ${oneLine(error.message)}` : ''})`,
-  );
-  lines.push(colors.dim(`      went: ${steps.length === 0 ? 'no agent ran' : steps.join(' → ')}`));
+  lines.push(colors.dim(`      ${oneLine(describeWay(test))}`));
   return lines;
 }
 
