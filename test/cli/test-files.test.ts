@@ -143,6 +143,36 @@ expect: { output: { name: ${name} }, calls: { customer: 1 }, duration: 0 }`,
   expect(stdout).toContain('3 passed, 0 failed');
 });
 
+it('an answer that takes too long runs into the timeout; children, events and requests of models are compared too', async () => {
+  const flow = (more: string) => `name: order\ninputs: { id: { type: string } }\n${more}`;
+  const cases: readonly (readonly [string, string])[] = [
+    [
+      'flow: [ { agent: price, operation: code, timeout: 30s, config: { script: price } } ]',
+      'agents: { price: { output: 1, delay: 40s } }\nexpect: { error: TIMEOUT, duration: 30s }',
+    ],
+    [
+      'flow: [ { ensemble: kid } ]',
+      'agents: { inner: { output: 5 } }\nexpect: { calls: { inner: 1 }, events: [execution.started, { event: execution.completed }] }',
+    ],
+    [
+      'flow: [ { agent: ask, operation: think, config: { model: m, prompt: hello } } ]\noutputs: { text: "${ask.output.text}" }',
+      `http: [{ request: POST https://models.example/v1/chat/completions, reply: { json: { choices: [{ message: { role: assistant, content: hi }, finish_reason: stop }] } } }]
+expect: { output: { text: hi }, calls: { 'POST https://models.example/v1/chat/completions': [{ json: { model: m } }] } }`,
+    ],
+  ];
+  const config = "export default { models: { main: { url: 'https://models.example/v1' } } };\n";
+  const kid = 'name: kid\nflow: [ { agent: inner, operation: storage, config: { type: kv, action: get, key: k } } ]\n';
+  for (const [definition, more] of cases) {
+    const files = {
+      'ensembles/order.yaml': flow(definition),
+      'ensembles/kid.yaml': kid,
+      'ensemble.config.mjs': config,
+    };
+    const { stdout, stderr } = await run(file(test(more)), [], files);
+    expect(`${stdout}${stderr}`).toContain('1 passed, 0 failed');
+  }
+});
+
 describe('nothing leaves the process', () => {
   it('an agent without an answer fails its test, which names it; no mail is sent', async () => {
     await fails(
