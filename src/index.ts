@@ -140,9 +140,11 @@ export type {
   OpenStatus,
   AcceptedExecution,
   ExecutionSummary,
+  DryRunOptions,
   ExecutionTrigger,
   FinalStatus,
   PendingWait,
+  PlannedStep,
   TokenUsage,
 } from './engine/execution/execution.ts';
 export type { ExecutionStep, StepStatus } from './engine/ensemble/execution-step.ts';

@@ -91,14 +91,12 @@ export function createProgram(output: Output, { cwd, process }: ProgramHost, end
 }
 
 function addRun(program: Command, output: Output, host: ProgramHost, end: (exitCode: number) => void): void {
-  program
-    .command('run')
+  place(program.command('run'))
     .argument('<ensemble>', 'name of an ensemble of the project, or a definition file')
     .option('--input <json>', 'the input: JSON, @file, or @- for standard input (default: {})')
     .option('--env <name>', 'a process variable that ${env.NAME} may read; repeatable', collect, [])
     .option('--id <id>', 'the id of the execution, in place of a generated one')
     .option('--tag <tag>', 'a tag of the execution; repeatable', collect, [])
-    .option('--dir <folder>', 'project folder (default: this folder)')
     .option('--app <module>', APP)
     .option(
       '--signal <name=json>',
@@ -108,6 +106,9 @@ function addRun(program: Command, output: Output, host: ProgramHost, end: (exitC
     )
     .option('--json', "prints the execution's record, and no progress")
     .option('--watch', 'shows progress with --json too')
+    .option('--dry', 'prints what would happen, and runs no operation: what a step gives is made up from its types')
+    .option('--like <id>', 'with --dry: steps give what they gave in this execution, of the store or the server')
+    .option('--run-scripts', 'with --dry: scripts and operations of the project run')
     .description('runs an ensemble; prints progress on stderr and its output on stdout')
     .addHelpText(
       'after',
@@ -116,6 +117,7 @@ function addRun(program: Command, output: Output, host: ProgramHost, end: (exitC
         'ensemble run order --input @order.json --env API_URL',
         'ensemble run ./order.yaml --json',
         `ensemble run approval --signal 'approved={"by": "Ada"}'`,
+        `ensemble run order --dry --input '{"id": 7}'`,
       ),
     )
     .action(async (target: string, options: RunOptions) => end(await run(target, options, output, host)));

@@ -192,9 +192,11 @@ export const KEEPS_STACKS: Pick<ProjectOptions, 'errors'> = { errors: { stack: t
  * An orchestrator that only runs one ensemble. Its executions are kept in memory, and it resumes no execution of the project's
  * storage. The operation `storage` uses the values and objects of the project's storage, and references its
  * components.
+ *
+ * @param own - keeps the executions. Default: a new storage in memory
  */
-export function startAlone({ storage, ...given }: ProjectOptions): Orchestrator {
-  const options = { ...KEEPS_STACKS, ...given, schedules: false };
+export function startAlone({ storage, ...given }: ProjectOptions, own?: Storage): Orchestrator {
+  const options = { ...KEEPS_STACKS, ...given, schedules: false, ...(own && { storage: own }) };
   if (!storage) return startOrchestrator(options);
   const { kv, objects } = storage;
   const orchestrator = startOrchestrator({

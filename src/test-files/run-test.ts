@@ -11,7 +11,7 @@ import { loadEnsembles } from '../orchestrator/definitions/load-definitions.ts';
 import type { OrchestratorOptions } from '../orchestrator/options/options.ts';
 import { functionsOf } from '../orchestrator/options/functions-of.ts';
 import { STAND_IN } from '../orchestrator/options/register-operations.ts';
-import { type ManualClock, manualClock } from '../testing-kit/manual-clock.ts';
+import { type ManualClock, manualClock } from '../adapters/clock/manual-clock.ts';
 import { routeMatcher, type StubHttp } from '../testing-kit/stub-http.ts';
 import { compare, differs, type ExpectScope, show, type TestDifference } from './compare.ts';
 import { runningElsewhere, sealed, type StandIns, standIns } from './stand-ins.ts';

@@ -9,7 +9,7 @@ import type { SmsSender } from '../engine/operation/sms.port.ts';
 import type { Storage } from '../engine/storage/storage.port.ts';
 import type { OrchestratorOptions } from '../orchestrator/options/options.ts';
 import { createIdleWatch, type WhyStuck } from './idle-watch.ts';
-import { hostTurn, joinClock, type ManualClock } from './manual-clock.ts';
+import { hostTurn, joinClock, type ManualClock } from '../adapters/clock/manual-clock.ts';
 import { mapMembers } from './map-members.ts';
 import { changeStorage } from './processes/change-storage.ts';
 import { controlProcess, ofProcess, type ProcessControl } from './processes/process-control.ts';

@@ -63,7 +63,7 @@ export const RULES: Readonly<Record<string, Rule>> = {
   'testing-kit': { may: [...CORE, 'running', 'adapters/'], types: ['orchestrator', 'authoring'] },
 
   'test-files': {
-    may: [...CORE, ...DEFINITION, 'json-schema', 'expression', 'orchestrator', 'project', 'testing-kit'],
+    may: [...CORE, ...DEFINITION, 'json-schema', 'expression', 'orchestrator', 'project', 'adapters/', 'testing-kit'],
     types: ['authoring'],
   },
 

@@ -275,6 +275,26 @@ describe.skipIf(!hasBrowser)('the dashboard in a browser', () => {
     await page.getByText('customer: "Ada"').waitFor();
   });
 
+  it('a dry run of an ensemble shows its plan, and is marked in the list', async () => {
+    const { page } = await open();
+    await show(page, '/ensembles/order');
+    await page.getByRole('button', { name: 'Dry run' }).click();
+    await page.getByLabel('customer (required)').fill('Dry Ada');
+    await page.getByRole('button', { name: 'Show what would happen' }).click();
+    await page.getByRole('link', { name: 'Plan' }).waitFor();
+    await page.getByText('Nothing of this has happened.').waitFor();
+    expect(await page.locator('.title').innerText()).toContain('dry run');
+    expect(await page.getByRole('link', { name: 'Time line' }).count()).toBe(0);
+    expect(await text(page)).toContain('flow[0]');
+    await show(page, '/executions');
+    await page.locator('.tag', { hasText: 'dry run' }).first().waitFor();
+    if (process.env.SHOTS) {
+      await page.goBack();
+      await page.getByText('Nothing of this has happened.').waitFor();
+      await page.screenshot({ path: `${process.env.SHOTS}/plan.png`, fullPage: true });
+    }
+  });
+
   it('a schedule is paused, resumed and run now', async () => {
     const { page } = await open();
     await show(page, '/schedules');

@@ -6,7 +6,7 @@ import type { History } from '../../src/conformance/engine-suite/world/history.t
 import type { SuiteScript } from '../../src/conformance/engine-suite/world/subject.ts';
 import { openStorageWorld } from '../../src/conformance/engine-suite/world/storage-world.ts';
 import { inWorld } from '../../src/conformance/engine-suite/world/world.ts';
-import { hostTurn, type ManualClock } from '../../src/testing-kit/manual-clock.ts';
+import { hostTurn, type ManualClock } from '../../src/adapters/clock/manual-clock.ts';
 import { type Execution, isFinal } from '../../src/engine/execution/execution.ts';
 import { createOrchestrator } from '../../src/orchestrator/create-orchestrator.ts';
 import { laterStorage } from '../storage/later-storage.ts';

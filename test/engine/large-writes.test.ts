@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { withStorageTimeout } from '../../src/adapters/storage/with-storage-timeout.ts';
-import { hostTurn, manualClock } from '../../src/testing-kit/manual-clock.ts';
+import { hostTurn, manualClock } from '../../src/adapters/clock/manual-clock.ts';
 import { OrchestratorError } from '../../src/engine/base/errors.ts';
 import { estimateEntryBytes } from '../../src/engine/execution/estimate-entry-bytes.ts';
 import type { CommitEntry } from '../../src/engine/execution/stored-execution.ts';

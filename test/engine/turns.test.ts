@@ -3,7 +3,7 @@
 import { describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/adapters/clock/system-clock.ts';
 import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
-import { manualClock } from '../../src/testing-kit/manual-clock.ts';
+import { manualClock } from '../../src/adapters/clock/manual-clock.ts';
 import type { Clock } from '../../src/engine/host/clock.port.ts';
 import type { Storage } from '../../src/engine/storage/storage.port.ts';
 import { createOrchestrator } from '../../src/orchestrator/create-orchestrator.ts';

@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
-import { manualClock } from '../../src/testing-kit/manual-clock.ts';
+import { manualClock } from '../../src/adapters/clock/manual-clock.ts';
 import { createTestOrchestrator, type TestOrchestratorOptions } from '../../src/entries/testing.ts';
 
 const open = (flow: readonly object[], outputs: object = {}, more: TestOrchestratorOptions = {}) =>

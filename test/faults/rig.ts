@@ -8,7 +8,7 @@ import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.
 import { sqliteStorage } from '../../src/adapters/storage/sqlite/sqlite-storage.ts';
 import { createHistory, type History } from '../../src/conformance/engine-suite/world/history.ts';
 import { labelOf, suiteScripts } from '../../src/conformance/engine-suite/world/scripts.ts';
-import { hostTurn, type ManualClock, manualClock } from '../../src/testing-kit/manual-clock.ts';
+import { hostTurn, type ManualClock, manualClock } from '../../src/adapters/clock/manual-clock.ts';
 import type { EnsembleSource } from '../../src/authoring/define.ts';
 import { isFinal } from '../../src/engine/execution/execution.ts';
 import type { Storage } from '../../src/engine/storage/storage.port.ts';

@@ -39,6 +39,50 @@ describe.each(HOSTS)('execute by $host', ({ open }) => {
     });
   });
 
+  it('with `dryRun=true` runs no operation, and returns the plan to a caller that may read executions', async () => {
+    const body = post({ input: { who: 'Ada' } }, headers);
+    const unseen = await readResponse(ask(`${ENSEMBLE}/greet?dryRun=true`, body));
+    expect(unseen).toMatchObject({ status: 200, body: { status: 'completed', dryRun: true, output: { text: null } } });
+    expect(unseen.body).not.toHaveProperty('plan');
+    const reader = await service.bearer('execute:ensembles', 'execute:agents', 'read:executions');
+    const seen = await readResponse(ask(`${ENSEMBLE}/greet?dryRun=true`, post({ input: { who: 'Ada' } }, reader)));
+    expect(seen.body.plan).toMatchObject([{ key: 'flow[0]', operation: 'code', output: null, unknown: ['output'] }]);
+    const like = `like=${(await service.orchestrator.execute('greet', { who: 'Eve' })).id}`;
+    const again = await readResponse(ask(`${ENSEMBLE}/greet?dryRun=true&${like}`, post({}, reader)));
+    expect(again.body).toMatchObject({ output: { text: 'Hello Eve' } });
+    const refused = await readResponse(ask(`${ENSEMBLE}/greet?dryRun=true&${like}`, body));
+    expect(refused).toMatchObject({ status: 403, body: { error: { requiredScope: 'read:executions' } } });
+    const failed = await readResponse(
+      ask(`${ENSEMBLE}/greet?dryRun=true&runScripts=true`, post({ input: { who: 7 } }, reader)),
+    );
+    expect(failed).toMatchObject({ status: 400, body: { error: { code: 'INVALID_INPUT' } } });
+    const ran = await readResponse(ask(`${ENSEMBLE}/greet?dryRun=true&runScripts=true`, body));
+    expect(ran.body).toMatchObject({ output: { text: 'Hello Ada' }, dryRun: true });
+    const agent = await readResponse(
+      ask('/api/v1/execute/agent/double?dryRun=true', post({ input: { n: 1 } }, reader)),
+    );
+    expect(agent.body).toMatchObject({ dryRun: true, plan: [{ name: 'double', input: { n: 1 } }] });
+  });
+
+  it.each([
+    ['?dryrun=true', /`dryRun`/],
+    ['?dryRun=yes', /must be true or false/],
+    ['?like=exec_01ARZ3NDEKTSV4RRFFQ69G5FAV', /add `dryRun=true`/],
+  ])('refuses the query %s, and runs nothing', async (query, message) => {
+    const response = await readResponse(ask(`${ENSEMBLE}/greet${query}`, post({ input: { who: 'Ada' } }, headers)));
+    expect(response).toMatchObject({ status: 400, body: { error: { code: 'INVALID_REQUEST' } } });
+    expect(response.body.error.message).toMatch(message);
+    expect((await service.orchestrator.executions.list()).executions).toEqual([]);
+  });
+
+  it('refuses an id and an `Idempotency-Key` for a dry run: the real start needs them', async () => {
+    const withKey = { ...headers, 'idempotency-key': 'k1' };
+    for (const init of [post({ input: { who: 'A' } }, withKey), post({ input: { who: 'A' }, id: 'mine' }, headers)]) {
+      const response = await readResponse(ask(`${ENSEMBLE}/greet?dryRun=true`, init));
+      expect(response).toMatchObject({ status: 400, body: { error: { code: 'INVALID_REQUEST' } } });
+    }
+  });
+
   it('runs one agent', async () => {
     const response = await readResponse(ask('/api/v1/execute/agent/double', post({ input: { n: 21 } }, headers)));
     expect(response).toMatchObject({ status: 200, body: { status: 'completed', output: 42 } });

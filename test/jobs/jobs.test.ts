@@ -2,7 +2,7 @@
 
 import { afterEach, describe, expect, it } from 'vitest';
 import { changeStorage } from '../../src/testing-kit/processes/change-storage.ts';
-import { hostTurn, manualClock } from '../../src/testing-kit/manual-clock.ts';
+import { hostTurn, manualClock } from '../../src/adapters/clock/manual-clock.ts';
 import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
 import { createOrchestrator, type Job, type JobOptions, type OrchestratorOptions } from '../../src/index.ts';
 

@@ -7,7 +7,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
 import { changeStorage } from '../../src/testing-kit/processes/change-storage.ts';
-import { manualClock } from '../../src/testing-kit/manual-clock.ts';
+import { manualClock } from '../../src/adapters/clock/manual-clock.ts';
 import { notifying, setUp, URL } from './setup.ts';
 
 const COMPLETED = 'events: [execution.completed]';

@@ -5,7 +5,7 @@ import type { EnsembleDraft } from '../../src/authoring/draft.ts';
 import type { Storage } from '../../src/engine/storage/storage.port.ts';
 import { createOrchestrator, memoryStorage } from '../../src/index.ts';
 import { manualClock } from '../../src/entries/testing.ts';
-import { hostTurn } from '../../src/testing-kit/manual-clock.ts';
+import { hostTurn } from '../../src/adapters/clock/manual-clock.ts';
 
 const HOUR = 3_600_000;
 const SLEEPS: EnsembleDraft = { name: 'sleeps', flow: [{ sleep: '1h' }] };

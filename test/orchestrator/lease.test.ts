@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { createWorker } from '../../src/adapters/embedded-engine/worker.ts';
 import { createStorageRetry } from '../../src/engine/running/storage-retry.ts';
 import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
-import { hostTurn, manualClock } from '../../src/testing-kit/manual-clock.ts';
+import { hostTurn, manualClock } from '../../src/adapters/clock/manual-clock.ts';
 import { JournalLostError } from '../../src/engine/execution/journal.port.ts';
 import type { Storage } from '../../src/engine/storage/storage.port.ts';
 

@@ -4,7 +4,7 @@ import { expect, it } from 'vitest';
 import { embeddedEngine, memoryStorage } from '../../src/index.ts';
 import { createOrchestrator } from '../../src/orchestrator/create-orchestrator.ts';
 import { changeStorage } from '../../src/testing-kit/processes/change-storage.ts';
-import { hostTurn, manualClock } from '../../src/testing-kit/manual-clock.ts';
+import { hostTurn, manualClock } from '../../src/adapters/clock/manual-clock.ts';
 
 it('the other runs of the process stop, and nothing waits for the next renewal', async () => {
   const clock = manualClock();

@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { embeddedEngine } from '../../src/adapters/embedded-engine/embedded-engine.ts';
 import type { EmbeddedEngineOptions } from '../../src/adapters/embedded-engine/engine-options.ts';
 import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
-import { hostTurn, manualClock } from '../../src/testing-kit/manual-clock.ts';
+import { hostTurn, manualClock } from '../../src/adapters/clock/manual-clock.ts';
 import type { MaybePromise } from '../../src/engine/operation/operation.port.ts';
 import type { Reclaimed, Storage } from '../../src/engine/storage/storage.port.ts';
 import { createOrchestrator } from '../../src/orchestrator/create-orchestrator.ts';

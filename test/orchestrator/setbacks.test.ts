@@ -4,7 +4,7 @@ import { changeStorage, type StorageChanges } from '../../src/testing-kit/proces
 import type { ClaimedExecution } from '../../src/engine/execution/stored-execution.ts';
 import { describe, expect, it } from 'vitest';
 import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
-import { hostTurn, manualClock } from '../../src/testing-kit/manual-clock.ts';
+import { hostTurn, manualClock } from '../../src/adapters/clock/manual-clock.ts';
 import { OrchestratorError } from '../../src/engine/base/errors.ts';
 import type { Storage } from '../../src/engine/storage/storage.port.ts';
 import { createOrchestrator } from '../../src/orchestrator/create-orchestrator.ts';

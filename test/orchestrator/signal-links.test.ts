@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
-import { hostTurn, manualClock } from '../../src/testing-kit/manual-clock.ts';
+import { hostTurn, manualClock } from '../../src/adapters/clock/manual-clock.ts';
 import { checkEnsemble } from '../../src/orchestrator/definitions/load-definitions.ts';
 import type { OrchestratorOptions } from '../../src/orchestrator/options/options.ts';
 import { compileHost, createOrchestrator } from '../../src/orchestrator/create-orchestrator.ts';

@@ -4,7 +4,7 @@ import { changeStorage } from '../../src/testing-kit/processes/change-storage.ts
 import { describe, expect, it } from 'vitest';
 import { embeddedEngine } from '../../src/adapters/embedded-engine/embedded-engine.ts';
 import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
-import { hostTurn, manualClock } from '../../src/testing-kit/manual-clock.ts';
+import { hostTurn, manualClock } from '../../src/adapters/clock/manual-clock.ts';
 import { createOrchestrator } from '../../src/orchestrator/create-orchestrator.ts';
 
 const LEASE_MS = 3000;

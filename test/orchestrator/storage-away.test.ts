@@ -5,7 +5,7 @@ import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.
 import { OrchestratorError } from '../../src/engine/base/errors.ts';
 import { callPart, createParts } from '../../src/engine/storage/storage-methods.port.ts';
 import { createHandler, createOrchestrator, signPayload } from '../../src/index.ts';
-import { manualClock } from '../../src/testing-kit/manual-clock.ts';
+import { manualClock } from '../../src/adapters/clock/manual-clock.ts';
 
 const ensembles = [
   { name: 'ask', flow: [{ wait: 'go' }] },

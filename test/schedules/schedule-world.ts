@@ -1,6 +1,6 @@
 /** The shared parts of the tests of schedules: one or several processes on one storage and one clock. */
 
-import { hostTurn, type ManualClock, manualClock } from '../../src/testing-kit/manual-clock.ts';
+import { hostTurn, type ManualClock, manualClock } from '../../src/adapters/clock/manual-clock.ts';
 import type { ScheduleTrigger } from '../../src/engine/ensemble/ensemble.ts';
 import type { Execution } from '../../src/engine/execution/execution.ts';
 import type { Storage } from '../../src/engine/storage/storage.port.ts';

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { createOrchestrator, embeddedEngine, memoryStorage, OrchestratorError } from '../../src/index.ts';
 import { sqliteStorage } from '../../src/entries/sqlite.ts';
 import { changeStorage } from '../../src/testing-kit/processes/change-storage.ts';
-import { hostTurn, manualClock } from '../../src/testing-kit/manual-clock.ts';
+import { hostTurn, manualClock } from '../../src/adapters/clock/manual-clock.ts';
 import { boom, deferred, echo, ok, scene } from '../engine/scene.ts';
 import { watchedStorage } from '../storage/watched-storage.ts';
 

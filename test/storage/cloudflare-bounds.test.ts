@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { kvNamespace, r2Bucket } from '../../src/entries/cloudflare.ts';
-import { hostTurn } from '../../src/testing-kit/manual-clock.ts';
+import { hostTurn } from '../../src/adapters/clock/manual-clock.ts';
 
 const nothing = async () => null as never;
 const object = (size: number, read: () => void) => ({

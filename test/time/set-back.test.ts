@@ -7,7 +7,7 @@ import type { Storage } from '../../src/engine/storage/storage.port.ts';
 import { createOrchestrator } from '../../src/orchestrator/create-orchestrator.ts';
 import { steadyClock } from '../../src/orchestrator/timed/steady-clock.ts';
 import { code, echo } from '../../src/conformance/engine-suite/steps.ts';
-import { hostTurn, manualClock, type ManualClock } from '../../src/testing-kit/manual-clock.ts';
+import { hostTurn, manualClock, type ManualClock } from '../../src/adapters/clock/manual-clock.ts';
 import { stubHttp } from '../../src/testing-kit/stub-http.ts';
 import { PLACES } from './timed-place.ts';
 

@@ -6,7 +6,7 @@ import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.
 import { createWebhookHandler } from '../../src/http-handlers/create-webhook-handler.ts';
 import { createOrchestrator } from '../../src/orchestrator/create-orchestrator.ts';
 import { changeStorage } from '../../src/testing-kit/processes/change-storage.ts';
-import { hostTurn } from '../../src/testing-kit/manual-clock.ts';
+import { hostTurn } from '../../src/adapters/clock/manual-clock.ts';
 import { echo, openWebhooks } from './world.ts';
 
 const OPEN = { public: true };

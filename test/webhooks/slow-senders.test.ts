@@ -1,7 +1,7 @@
 /** Senders that are not known yet, and send slowly or nothing: they take neither the memory of other senders nor that of the API. */
 
 import { expect, it } from 'vitest';
-import { hostTurn } from '../../src/testing-kit/manual-clock.ts';
+import { hostTurn } from '../../src/adapters/clock/manual-clock.ts';
 import { echo, openWebhooks } from './world.ts';
 
 const MIB = 1024 * 1024;

@@ -3,14 +3,17 @@
 import { messageOf } from '../../engine/base/errors.ts';
 import type { EnsembleDefinition } from '../../engine/ensemble/ensemble.ts';
 import type { Execution } from '../../engine/execution/execution.ts';
+import type { ExecutionHistory } from '../../engine/execution/execution-history.ts';
 import { areTags, isOwnId, START_RULES } from '../../engine/execution/start-once.ts';
 import { type AwaitedSignal, answerWaits } from '../progress/answer-waits.ts';
 import { createLiveProgress, type ProgressDisplay, SHOW_CURSOR } from '../progress/live-progress.ts';
 import { createPlainProgress } from '../progress/plain-progress.ts';
 import { describeError } from '../progress/show-error.ts';
-import { openRun } from '../project/open-run.ts';
+import { printPlan } from '../progress/show-plan.ts';
+import { type FoundRun, openRun } from '../project/open-run.ts';
 import { readEnv, readInput } from '../project/read-input.ts';
 import { checkSignals, readSignals } from '../project/read-signals.ts';
+import { type PlaceOptions, withService } from '../service/open-service.ts';
 import * as start from '../start.ts';
 import { CliError, wrongUsage } from '../terminal/cli-error.ts';
 import { onInterrupt } from '../terminal/interrupt.ts';
@@ -18,8 +21,7 @@ import type { Output } from '../terminal/output.ts';
 import { streamLogger } from '../terminal/stream-logger.ts';
 import { count, formatDuration, oneLine, printJson } from '../terminal/text.ts';
 
-export interface RunOptions {
-  readonly dir?: string;
+export interface RunOptions extends PlaceOptions {
   readonly env: readonly string[];
   readonly input?: string;
   /** Each is a name, or a name and a payload. */
@@ -30,6 +32,11 @@ export interface RunOptions {
   readonly tag: readonly string[];
   /** A module with the options of an app. */
   readonly app?: string;
+  /** Runs no operation, and prints what would happen. */
+  readonly dry?: boolean;
+  /** The id of an execution whose results the steps of a dry run give. */
+  readonly like?: string;
+  readonly runScripts?: boolean;
 }
 
 export interface RunHost {
@@ -42,12 +49,14 @@ const TICK_MS = 80;
 /** @returns the exit code: 0, 1 when the execution did not complete, 128 plus the signal's number when the user cancelled it */
 export async function run(target: string, options: RunOptions, output: Output, host: RunHost): Promise<number> {
   const given = readIdentity(options);
+  checkDry(options);
   const logger = runLogger((text) => void host.process.stderr.write(text));
   const input = await readInput(options.input, host.cwd, host.process.stdin);
   const variables = { env: readEnv(options.env, host.process.env), logger };
   const found = await openRun(target, { ...variables, app: options.app }, options.dir, output, host.cwd);
   if (!found) return 1;
   const { name } = found;
+  if (options.dry) return runDry(found, input, options, output, host);
   const orchestrator = start.startAlone(found.options);
   const definition = await definitionOf(orchestrator, name);
   const signals = await readSignals(options.signal, host, (given) => checkSignals(orchestrator, name, given));
@@ -91,6 +100,55 @@ export async function run(target: string, options: RunOptions, output: Output, h
   for (const signal of answers.unused()) output.say(`no \`wait\` took the signal ${signal} of --signal\n`);
   if (interrupt.exitCode !== undefined && record.status === 'cancelled') return interrupt.exitCode;
   return record.status === 'completed' ? 0 : 1;
+}
+
+/** @throws CliError for options that a dry run has not, or that only it has */
+function checkDry({ dry, like, runScripts, signal, id, url, token, storage }: RunOptions): void {
+  if (!dry && (like !== undefined || runScripts))
+    throw wrongUsage('--like and --run-scripts are for a dry run: add --dry');
+  if (like === undefined && (url !== undefined || token !== undefined || storage !== undefined))
+    throw wrongUsage('--url, --token and --storage say where the execution of --like is; `ensemble run` keeps nothing');
+  if (dry && (signal.length > 0 || id !== undefined))
+    throw wrongUsage('--signal and --id have no effect in a dry run: leave them out');
+}
+
+async function runDry(
+  { name, options: of, store }: FoundRun,
+  input: unknown,
+  options: RunOptions,
+  output: Output,
+  host: RunHost,
+): Promise<number> {
+  const { like, runScripts, json, tag: tags } = options;
+  const known =
+    like === undefined ? undefined : await withService(options, host, ({ executions }) => executions.history(like));
+  const orchestrator = start.startAlone(of, known && withHistory(start.memoryStorage(), known));
+  await definitionOf(orchestrator, name);
+  const given = options.input === undefined && known ? undefined : input;
+  const dryRun = { ...(known && { like: known.execution.id }), ...(runScripts && { runScripts }) };
+  const record = await orchestrator.execute(name, given, { dryRun, tags });
+  await orchestrator.close({ grace: 0 });
+  await store?.close();
+  if (json) output.print(`${printJson(record)}\n`);
+  else printPlan(record, output);
+  return record.status === 'completed' ? 0 : 1;
+}
+
+/** The storage, in which an execution of another one can be read: what `like` of a dry run needs. */
+function withHistory(storage: start.Storage, { execution, status, steps }: ExecutionHistory): start.Storage {
+  const { executions } = storage;
+  const { id, ensemble, version, trigger, createdAt } = execution;
+  return {
+    ...storage,
+    executions: {
+      ...executions,
+      getAccepted: (asked) => (asked === id ? execution : executions.getAccepted(asked)),
+      getStatus: (asked) =>
+        asked === id ? { id, ensemble, version, status, trigger, createdAt } : executions.getStatus(asked),
+      listSteps: (asked, page) =>
+        asked === id ? (page.after === undefined ? steps : []) : executions.listSteps(asked, page),
+    },
+  };
 }
 
 /** How long a run waits for its notifications, ms. */

@@ -20,7 +20,7 @@ export function Actions({ execution, onChange }: ActionsProps) {
   const [asks, setAsks] = useState<'cancel' | 'retry'>();
   const { id, finishedAt, retriedBy } = execution;
   const mayChange = can('execute:ensembles');
-  const canRetry = endedBadly(execution) && retriedBy === undefined;
+  const canRetry = endedBadly(execution) && retriedBy === undefined && !execution.dryRun;
   const close = () => setAsks(undefined);
   return (
     <span class="buttons">

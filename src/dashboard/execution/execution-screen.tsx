@@ -18,14 +18,18 @@ import { ExecutionTable } from '../screens/executions.tsx';
 import { Actions } from './actions.tsx';
 import { ErrorOf } from './error-of.tsx';
 import { FlowView } from './flow-view.tsx';
+import { Plan } from './plan.tsx';
 import { StepPanel } from './step-panel.tsx';
 import { Timeline } from './timeline.tsx';
 import { type ShownExecution, useExecution } from './use-execution.ts';
 import { Waits } from './waits.tsx';
 
 const TABS = ['time', 'flow', 'values', 'children', 'deliveries'] as const;
-type Tab = (typeof TABS)[number];
+/** Those of a dry run. */
+const DRY_TABS = ['plan', 'values'] as const;
+type Tab = (typeof TABS)[number] | (typeof DRY_TABS)[number];
 const TITLES: Readonly<Record<Tab, string>> = {
+  plan: 'Plan',
   ...{ time: 'Time line', flow: 'Flow', values: 'Input and output', children: 'Children', deliveries: 'Deliveries' },
 };
 
@@ -38,7 +42,8 @@ export function ExecutionScreen({ id, query }: ScreenProps) {
   const shown = useExecution(id);
   const [jumped, setJump] = useState<string>();
   const { value: execution, problem, isLoading, reload } = shown;
-  const tab = TABS.find((one) => one === query.tab) ?? 'time';
+  const tabs: readonly Tab[] = execution?.plan ? DRY_TABS : TABS;
+  const tab = tabs.find((one) => one === query.tab) ?? (tabs[0] as Tab);
   const now = useNow(execution !== undefined && execution.finishedAt === undefined);
   if (!execution)
     return (
@@ -66,7 +71,7 @@ export function ExecutionScreen({ id, query }: ScreenProps) {
       )}
       <Waits execution={execution} onChange={reload} />
       <nav class="tabs" aria-label="Views">
-        {TABS.map((one) => (
+        {tabs.map((one) => (
           <a
             key={one}
             href={linkTo(['executions', id], { ...query, tab: one })}
@@ -110,6 +115,7 @@ function Head({ execution, shown }: { readonly execution: Execution<unknown>; re
       <div class="title">
         <h1 class="mono">{id}</h1>
         <Badge status={status} />
+        {execution.dryRun && <span class="tag">dry run</span>}
         <Link connection={shown.connection} />
         <Actions execution={execution} onChange={shown.reload} />
       </div>
@@ -165,6 +171,7 @@ interface ViewProps {
 
 function View({ tab, shown: { steps }, execution, now, chosen, onChoose }: ViewProps) {
   const { id, startedAt = execution.createdAt, finishedAt = now } = execution;
+  if (tab === 'plan') return <Plan steps={execution.plan ?? []} />;
   if (tab === 'time') return <Timeline {...{ steps, chosen, onChoose }} from={startedAt} to={finishedAt} />;
   if (tab === 'flow') return <Flow {...{ id, steps, chosen, onChoose }} />;
   if (tab === 'values') return <Values execution={execution} />;

@@ -71,7 +71,7 @@ const TITLES = { definition: 'Definition', flow: 'Flow', versions: 'Versions tha
 
 export function EnsembleScreen({ name, query }: { readonly name: string; readonly query: Address['query'] }) {
   const { can } = useApp();
-  const [starts, setStarts] = useState(false);
+  const [starts, setStarts] = useState<'real' | 'dry'>();
   const { value, problem, isLoading, reload } = useData(`ensemble ${name}`, (client, signal) =>
     client.call('GET /ensembles/:name', { name }, signal),
   );
@@ -93,9 +93,14 @@ export function EnsembleScreen({ name, query }: { readonly name: string; readonl
         <span class="buttons">
           <a href={linkTo(['executions'], { ensemble: name })}>Its executions</a>
           {can('execute:ensembles') && active && (
-            <button type="button" class="primary" onClick={() => setStarts(true)}>
-              Start
-            </button>
+            <>
+              <button type="button" onClick={() => setStarts('dry')}>
+                Dry run
+              </button>
+              <button type="button" class="primary" onClick={() => setStarts('real')}>
+                Start
+              </button>
+            </>
           )}
         </span>
       </div>
@@ -123,7 +128,13 @@ export function EnsembleScreen({ name, query }: { readonly name: string; readonl
       {view === 'definition' && <CodeLines text={toYaml(definition)} label="Definition" />}
       {view === 'flow' && <FlowView definition={definition} />}
       {view === 'versions' && <Versions item={value} chosen={query.with} />}
-      {starts && <StartDialog name={name} inputs={definition.inputs} onClose={() => setStarts(false)} />}
+      {starts && (
+        <StartDialog
+          {...{ name, inputs: definition.inputs }}
+          isDry={starts === 'dry'}
+          onClose={() => setStarts(undefined)}
+        />
+      )}
     </>
   );
 }
@@ -231,11 +242,13 @@ function VersionDiff({ item, ran }: { readonly item: Item; readonly ran: Ran }) 
 interface StartProps {
   readonly name: string;
   readonly inputs: EnsembleDefinition['inputs'];
+  /** Only shows what would happen. */
+  readonly isDry: boolean;
   onClose(): void;
 }
 
 /** Starts an ensemble with a form that is made from its `inputs`. */
-function StartDialog({ name, inputs, onClose }: StartProps) {
+function StartDialog({ name, inputs, isDry, onClose }: StartProps) {
   const { client } = useApp();
   const form = formOf(inputs);
   const [texts, setTexts] = useState(() => presets(form));
@@ -243,12 +256,18 @@ function StartDialog({ name, inputs, onClose }: StartProps) {
   const isForm = form.fields.length > 0;
   const start = async () => {
     const input = isForm ? readFields(form, texts) : readJson(json, 'the input');
-    const body = { input, async: true };
-    const { executionId } = await client.call('POST /execute/ensemble/:name', { name, body });
+    const asked = isDry ? { name, body: { input }, query: { dryRun: 'true' } } : { name, body: { input, async: true } };
+    const { executionId } = await client.call('POST /execute/ensemble/:name', asked);
     goTo(['executions', executionId]);
   };
   return (
-    <Confirm title={`Start ${name}`} action="Start it" onConfirm={start} onClose={onClose}>
+    <Confirm
+      title={isDry ? `Dry run of ${name}` : `Start ${name}`}
+      action={isDry ? 'Show what would happen' : 'Start it'}
+      onConfirm={start}
+      onClose={onClose}
+    >
+      {isDry && <p>No operation runs and nothing is sent: what each step gives is made up from its types.</p>}
       <FormFields form={form} texts={texts} onTexts={setTexts} />
       {!isForm && <JsonField label="Input, as JSON" value={json} onValue={setJson} />}
     </Confirm>

@@ -188,6 +188,7 @@ function ExecutionRow({ execution, query }: { readonly execution: Execution<unkn
       </td>
       <td>
         <Badge status={status} />
+        {execution.dryRun && <span class="tag">dry run</span>}
       </td>
       <td>
         <a href={linkTo(['executions'], { ...query, ensemble })}>{ensemble}</a>

@@ -33,6 +33,7 @@ function metric<K extends Metric['kind']>(kind: K, name: string, unit: Metric['u
 export const METRICS = {
   started: metric('counter', 'ensemble.executions.started', '1', 'ensemble', 'Executions that began.'),
   ended: metric('counter', 'ensemble.executions.ended', '1', 'ensemble status', 'Executions that ended.'),
+  dryRuns: metric('counter', 'ensemble.executions.dry', '1', 'ensemble status', 'Dry runs that ended.'),
   duration: metric(
     'histogram',
     'ensemble.execution.duration',

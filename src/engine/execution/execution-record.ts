@@ -88,6 +88,7 @@ export function toExecution(
     recoveries,
     agents: runs,
   } as { -readonly [K in keyof Execution]: Execution[K] };
+  if (trigger.dryRun) record.dryRun = true;
   if (isWaiting && handover?.omitted !== undefined) record.waitingForOmitted = handover.omitted;
   if (startedAt !== undefined) record.startedAt = startedAt;
   if (components) record.components = components;
@@ -152,9 +153,13 @@ export function endedBadly({ status }: Pick<Execution, 'status'>): boolean {
   return isFinal(status) && status !== 'completed';
 }
 
-/** Whether an execution failed or timed out, and no other one retries it. */
-export function isUnresolved({ status, retriedBy }: Pick<Execution, 'status' | 'retriedBy'>): boolean {
-  return retriedBy === undefined && FAILED_STATUSES.some((one) => one === status);
+/** Whether an execution failed or timed out, is not a dry run, and no other one retries it. */
+export function isUnresolved({
+  status,
+  retriedBy,
+  trigger,
+}: Pick<Execution, 'status' | 'retriedBy' | 'trigger'>): boolean {
+  return retriedBy === undefined && !trigger.dryRun && FAILED_STATUSES.some((one) => one === status);
 }
 
 /** The declared outputs of a record, also of one that ended badly: as far as they could be computed. Null without any. */

@@ -109,7 +109,53 @@ export interface ExecutionTrigger {
   readonly timezone?: string;
   /** For a schedule: the instant (Unix ms) at which it was due. */
   readonly scheduledAt?: number;
+  /** It is a dry run: no operation runs, and its record has a plan. */
+  readonly dryRun?: DryRunOptions;
 }
+
+/** How a dry run answers the steps that reach outside. */
+export interface DryRunOptions {
+  /** The id of an execution of the same ensemble: where it has recorded what a step gave, the step gives that. */
+  readonly like?: string | undefined;
+  /** `true`: scripts and operations of the app run. They can do what they like, so this is only for those without effects. */
+  readonly runScripts?: boolean | undefined;
+}
+
+/** One step of a plan, in the order in which the steps happened. */
+export interface PlannedStep {
+  /** The position of the step in the flow, such as `flow[3]` or `flow[2].foreach[7].steps[0]`. */
+  readonly key: string;
+  /** Of a step of a child execution: the position of the `ensemble` step that started it, and before that those of its parents, such as `flow[2]/flow[0]`. */
+  readonly within?: string;
+  /** `while`: a loop that the dry run left after 3 rounds, because its condition still held. */
+  readonly kind: 'agent' | 'wait' | 'sleep' | 'ensemble' | 'while';
+  /** The agent, the signal, or the child's ensemble. Empty for a sleep and a loop. */
+  readonly name: string;
+  /** ms from the start at which it would begin, if no step but the waits took time. */
+  readonly at: number;
+  /** Of an agent. */
+  readonly operation?: string;
+  /** What it would get. Secrets are masked. */
+  readonly input?: Json;
+  /** Its config with all expressions evaluated. Secrets are masked. */
+  readonly config?: JsonObject;
+  /** What it gave in the dry run. */
+  readonly output?: Json;
+  readonly error?: ExecutionError;
+  /** Where its result is from: its declared types, the execution of `like`, or its operation, which ran. */
+  readonly from?: 'types' | 'execution' | 'operation';
+  /** The parts of the result whose type is not declared, such as `output.body`: they are null. */
+  readonly unknown?: readonly string[];
+  /** Its condition does not hold. */
+  readonly skipped?: true;
+  /** Of a sleep: Unix ms at which it would end. */
+  readonly until?: number;
+  /** Its values are left out: those of a plan have at most 1 MiB. */
+  readonly omitted?: true;
+}
+
+/** The key of the note that holds the plan of a dry run. */
+export const PLAN_KEY = 'run.plan';
 
 /** One agent's run in an execution. Agents that were skipped have none. */
 export interface AgentResult {
@@ -198,6 +244,10 @@ export type ExecutionSummary = Pick<
 /** The record of one execution. */
 export interface Execution<Output = Json> extends AcceptedExecution {
   readonly status: ExecutionStatus;
+  /** It is a dry run. */
+  readonly dryRun?: true;
+  /** Of a dry run that has ended, where one execution is read: what would happen, at most 1,000 steps. */
+  readonly plan?: readonly PlannedStep[];
   /** The texts by which it can be listed. */
   readonly tags: readonly string[];
   /** The declared outputs. Null until the execution ends. Absent if it failed, timed out or was cancelled: then see `partialOutput`. */

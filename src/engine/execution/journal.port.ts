@@ -89,9 +89,10 @@ export interface Journal {
    * Checks, right before each effect, whether this process still holds the execution.
    * @param key - of the agent whose operation is about to run. Absent for a part of an attempt
    * @param context - what the operation gets
+   * @param operation - its name
    * @returns undefined if it does. Otherwise a promise: wait for it, then check again
    */
-  waitForLease(key?: string, context?: OperationContext): Promise<void> | undefined;
+  waitForLease(key?: string, context?: OperationContext, operation?: string): Promise<void> | undefined;
 
   /**
    * Returns the decision under `key`, or stores the result of `compute` as the decision. For values that a replay can't compute again.

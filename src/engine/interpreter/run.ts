@@ -48,6 +48,8 @@ export interface RunPorts {
   readonly tracing?: Pick<Tracing, 'run'> | undefined;
   /** Undefined while nobody listens. */
   readonly measure?: Measure | undefined;
+  /** A `while` that still holds after this number of rounds is left, in a dry run. Absent: only its own limit counts. */
+  readonly maxRounds?: number | undefined;
   /** Emits an event; undefined when there is no listener, so that no event is built in vain. */
   readonly emit: (<K extends EventKind>(event: K, data: EventData[K]) => void) | undefined;
 }

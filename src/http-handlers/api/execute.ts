@@ -7,6 +7,7 @@ import { readShape } from '../../engine/base/read-shape.ts';
 import { type Execution, type ExecutionStatus, isFinal } from '../../engine/execution/execution.ts';
 import { areTags, isOwnId, START_RULES } from '../../engine/execution/start-once.ts';
 import { hasScope } from '../../engine/access/token.ts';
+import { demandScope } from '../access/authorize.ts';
 import type { ExecuteOptions } from '../../orchestrator/runs/execute-options.ts';
 import type { ExecutionHandle } from '../../orchestrator/runs/handles.ts';
 import { awaitEnd } from '../await-end.ts';
@@ -17,7 +18,8 @@ import { readCallChain } from '../request/read-call-chain.ts';
 import { isObject, readJson } from '../request/read-json.ts';
 import { errorReply, type Reply } from '../reply/reply.ts';
 import { readIdempotencyKey } from '../run-once.ts';
-import { Answer, call } from './define-call.ts';
+import { executionId, flag } from '../request/read-query.ts';
+import { Answer, call, type QueryOf } from './define-call.ts';
 import type { Accepted } from './execution-control.ts';
 
 const TAGS = { type: 'array', items: { type: 'string', maxLength: 128 }, maxItems: 16 };
@@ -55,6 +57,11 @@ function isInputAlone(json: unknown): json is { readonly input: object } {
 /** `body: 'own'`: the bodies of most starts are not checked by the form. */
 const start = { body: 'own', bodyShown: executeBody, readsKey: true, sends: ['Prefer'] } as const;
 const replies = { 200: 'ExecutionResult', 202: 'Accepted' } as const;
+const query = {
+  dryRun: flag,
+  like: executionId,
+  runScripts: flag,
+};
 
 export const executeCalls = [
   call('POST /execute/ensemble/:name', {
@@ -62,9 +69,10 @@ export const executeCalls = [
     summary: 'Starts an ensemble, and waits for its end unless it is asynchronous',
     scope: 'execute:ensembles',
     ...{ of: 'ensemble', ...start, replies, headers: ['Location'] },
-    run: async ({ orchestrator, name, http }) =>
+    query,
+    run: async ({ orchestrator, name, http, query }) =>
       new Answer<Started>(
-        await execute(http, 'ensemble', (input, options) => orchestrator.start(name, input, options)),
+        await execute(http, 'ensemble', query, (input, options) => orchestrator.start(name, input, options)),
       ),
   }),
   call('POST /execute/agent/:name', {
@@ -72,20 +80,27 @@ export const executeCalls = [
     summary: 'Starts a shared agent, and waits for its end unless it is asynchronous',
     scope: 'execute:agents',
     ...{ of: 'agent', ...start, replies, headers: ['Location'] },
-    run: async ({ orchestrator, name, http }) =>
+    query,
+    run: async ({ orchestrator, name, http, query }) =>
       new Answer<Started>(
-        await execute(http, 'agent', (input, options) => orchestrator.startAgent(name, input, options)),
+        await execute(http, 'agent', query, (input, options) => orchestrator.startAgent(name, input, options)),
       ),
   }),
 ] as const;
 
-type Started = Accepted | (Pick<Execution<unknown>, 'status' | 'output' | 'metrics' | 'duration'> & Accepted);
+type Started =
+  | Accepted
+  | (Pick<Execution<unknown>, 'status' | 'output' | 'metrics' | 'duration' | 'dryRun' | 'plan' | 'error'> & Accepted);
 
 type Start = (input: unknown, options: ExecuteOptions) => Promise<ExecutionHandle>;
 
-async function execute(call: HttpCall, what: 'ensemble' | 'agent', start: Start): Promise<Reply> {
-  const { run, isAsync, prefersAsync } = await accept(call, what, start);
+type Asked = QueryOf<typeof query>;
+
+async function execute(call: HttpCall, what: 'ensemble' | 'agent', asked: Asked, start: Start): Promise<Reply> {
+  const dryRun = dryRunOf(asked, call);
+  const { run, isAsync, prefersAsync } = await accept(call, what, start, dryRun);
   call.held.release();
+  if (dryRun) return planReply(await run.result(), call);
   const finished = await awaitEnd(call, run, isAsync);
   if (finished) return finishedReply(finished, call);
   const reply = await acceptedReply(call, run.id);
@@ -93,26 +108,68 @@ async function execute(call: HttpCall, what: 'ensemble' | 'agent', start: Start)
 }
 
 // A separate function, so that the body and the input can be freed while `execute` waits for the end.
-async function accept(call: HttpCall, what: 'ensemble' | 'agent', start: Start) {
+async function accept(call: HttpCall, what: 'ensemble' | 'agent', start: Start, dryRun: ExecuteOptions['dryRun']) {
   const json = await readJson(call);
   const body: ExecuteBody = isInputAlone(json) ? json : readShape(executeBody(), json, 'the body is not valid');
   const prefersAsync = isAsyncPreferred(call.request.header('prefer'));
   const isAsync = prefersAsync || body.async === true;
-  const options = optionsOf(call, body);
+  const options = optionsOf(call, body, dryRun);
   let run: ExecutionHandle;
   try {
     // Only an asynchronous caller waits for a slot.
-    run = await start(body.input ?? {}, isAsync ? options : { ...options, overLimit: 'refuse' });
+    const input = body.input ?? (dryRun ? undefined : {});
+    run = await start(input, isAsync ? options : { ...options, overLimit: 'refuse' });
   } catch (thrown) {
     throw withoutNearName(thrown, call, what);
   }
   return { run, isAsync, prefersAsync };
 }
 
+/** @throws INVALID_REQUEST for an option of a dry run without `dryRun`; FORBIDDEN for `like` without the scope to read executions */
+function dryRunOf({ dryRun, like, runScripts }: Asked, { principal }: HttpCall): ExecuteOptions['dryRun'] {
+  if (!dryRun) {
+    if (like === undefined && runScripts === undefined) return undefined;
+    throw new OrchestratorError('INVALID_REQUEST', '`like` and `runScripts` are for a dry run: add `dryRun=true`');
+  }
+  if (like !== undefined) demandScope('read:executions', principal);
+  return { like, runScripts };
+}
+
+/** A dry run that fails is a plan, and not a failed request. */
+function planReply(execution: Execution<unknown>, { principal }: HttpCall): Reply {
+  const { id: executionId, status, output = null, metrics, duration, plan, error } = execution;
+  const dryRun = true;
+  // The plan shows the configs of agents.
+  const isShown = !principal || hasScope(principal, 'read:executions');
+  const json = {
+    executionId,
+    status,
+    dryRun,
+    output,
+    metrics,
+    duration,
+    ...(isShown && { plan }),
+    ...(error && { error }),
+  };
+  return { status: 200, json };
+}
+
 /** The key of a caller is in the scope of its token, so that no caller finds the executions of another one by a key. */
-function optionsOf({ request, principal }: HttpCall, { id, tags }: ExecuteBody): ExecuteOptions {
+function optionsOf(
+  { request, principal }: HttpCall,
+  { id, tags }: ExecuteBody,
+  dryRun: ExecuteOptions['dryRun'],
+): ExecuteOptions {
   const idempotencyKey = readIdempotencyKey(request);
   const chain = readCallChain(request);
+  if (dryRun) {
+    if (id !== undefined || idempotencyKey !== undefined)
+      throw new OrchestratorError(
+        'INVALID_REQUEST',
+        'a dry run takes no `id` and no `Idempotency-Key`: the real start under it would find the dry run',
+      );
+    return { ...FROM_HTTP, dryRun, ...(tags !== undefined && { tags }) };
+  }
   const from: ExecuteOptions = principal ? { ...FROM_HTTP, principal } : FROM_HTTP;
   if (idempotencyKey === undefined && id === undefined && tags === undefined && chain === undefined) return from;
   return {

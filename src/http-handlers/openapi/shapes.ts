@@ -84,6 +84,13 @@ const executionShapes = {
     ...{ 'parentId?': text, 'key?': text, 'rootId?': text, 'depth?': whole, 'hops?': whole, 'detached?': flag },
     ...{ 'traceparent?': text, 'tracestate?': text },
     ...{ 'method?': text, 'path?': text, 'cron?': text, 'timezone?': text, 'scheduledAt?': instant },
+    'dryRun?': object({ 'like?': text, 'runScripts?': flag }),
+  }),
+  PlannedStep: object({
+    ...{ key: text, kind: oneOf(['agent', 'wait', 'sleep', 'ensemble', 'while']), name: text, at: ms },
+    ...{ 'operation?': text, 'input?': json, 'config?': anyObject, 'output?': json, 'error?': ref('ExecutionError') },
+    ...{ 'from?': oneOf(['types', 'execution', 'operation']), 'unknown?': list(text), 'skipped?': always(true) },
+    ...{ 'within?': text, 'until?': instant, 'omitted?': always(true) },
   }),
   ExecutionError: object({
     ...{ code: text, message: text, 'agent?': text, 'details?': anyObject, 'stack?': text, 'cause?': anyObject },
@@ -112,6 +119,7 @@ const executionShapes = {
   }),
   Execution: object({
     ...{ id: text, ensemble: text, version: text, status: ref('ExecutionStatus'), trigger: ref('Trigger') },
+    ...{ 'dryRun?': always(true), 'plan?': list(ref('PlannedStep')) },
     ...{ tags: list(text), input: json, 'output?': json, 'partialOutput?': json, 'error?': ref('ExecutionError') },
     ...{ createdAt: instant, 'startedAt?': instant, 'finishedAt?': instant, 'deadlineAt?': instant, 'duration?': ms },
     ...{ 'retryOf?': text, 'retriedBy?': text, 'parentId?': text, metrics: ref('Metrics') },
@@ -124,6 +132,7 @@ const executionShapes = {
   Executions: page('executions', 'Execution'),
   ExecutionResult: object({
     ...{ executionId: text, status: ref('ExecutionStatus'), 'output?': json, metrics: ref('Metrics'), 'duration?': ms },
+    ...{ 'dryRun?': always(true), 'plan?': list(ref('PlannedStep')), 'error?': ref('ExecutionError') },
   }),
   Accepted: object({ executionId: text, status: ref('ExecutionStatus') }),
   ExecutionOrStatus: either(ref('Execution'), ref('Accepted')),

@@ -2,7 +2,7 @@
 
 import type { AgentSource, EnsembleSource } from '../../authoring/define.ts';
 import { type DefinitionIssue, isOrchestratorError, OrchestratorError } from '../../engine/base/errors.ts';
-import { copyJson, type Json, JsonError } from '../../engine/base/json/json.ts';
+import { copyJson, formatPath, type Json, JsonError } from '../../engine/base/json/json.ts';
 import { isPromise, type MaybePromise } from '../../engine/base/maybe-promise.ts';
 import type { CompiledEnsemble } from '../../engine/compiled/compiled-ensemble.ts';
 import {
@@ -28,7 +28,8 @@ import type { Logger } from '../../engine/host/logger.port.ts';
 import type { OutputCheck } from '../../engine/interpreter/run-ensemble.ts';
 import { schemaTypes } from '../../engine/definition/types/from-json-schema.ts';
 import type { TypeReport } from '../../engine/definition/types/report-types.ts';
-import type { EnsembleTypes } from '../../engine/definition/types/walk/walker.ts';
+import type { Type } from '../../engine/definition/types/type.ts';
+import type { Answer, EnsembleTypes } from '../../engine/definition/types/walk/walker.ts';
 import { WEBHOOK_ROOT } from '../../engine/webhook/webhook.ts';
 import { type DefinitionSchemas, type InputCheck, inputCheck, outputCheck, takeSchemas } from './standard-schemas.ts';
 
@@ -42,6 +43,8 @@ export interface LoadedEnsemble {
   readonly warnings: readonly DefinitionIssue[];
   /** The document that holds the definition. Absent for a definition in code. */
   readonly expects?: ExpectedDocument;
+  /** The types of what its steps give, by position. Absent for an agent alone. */
+  readonly answers?: (() => ReadonlyMap<string, Type>) | undefined;
 }
 
 /** A definition with the problems that were found in it. */
@@ -93,8 +96,8 @@ function scheduleInputProblems({ definition }: ParsedEnsemble, { inputSchema }: 
 export function loadStoredEnsemble(source: EnsembleSource, host: CompileHost): LoadedEnsemble {
   const checked = checkSource(source, host);
   refuseBrokenDefinitions([findingsOf(checked, [], '')]);
-  const loaded = toLoaded(checked);
-  return { ...loaded, warnings: toIssues(checkTypesOf([checked]).get(checked)?.problems ?? [], checked.parsed?.map) };
+  const types = checkTypesOf([checked]).get(checked);
+  return { ...toLoaded(checked, types), warnings: toIssues(types?.problems ?? [], checked.parsed?.map) };
 }
 
 /**
@@ -113,18 +116,10 @@ export async function loadNewEnsemble(
   const calls = checked.result?.calls ?? [];
   const known = new Set([nameOf(checked)]);
   for (const { ensemble } of calls) if (!known.has(ensemble) && (await exists(ensemble))) known.add(ensemble);
-  refuseBrokenDefinitions([
-    findingsOf(
-      checked,
-      [
-        ...unknownCalls(calls, known),
-        ...onlyInCode(checked),
-        ...(checkTypesOf([checked]).get(checked)?.problems ?? []),
-      ],
-      '',
-    ),
-  ]);
-  return toLoaded(checked);
+  const types = checkTypesOf([checked]).get(checked);
+  const problems = [...unknownCalls(calls, known), ...onlyInCode(checked), ...(types?.problems ?? [])];
+  refuseBrokenDefinitions([findingsOf(checked, problems, '')]);
+  return toLoaded(checked, types);
 }
 
 function onlyInCode({ parsed, inputSchema, outputSchema }: CheckedSource): Problem[] {
@@ -176,7 +171,7 @@ export function loadEnsembles(
       );
     }),
   );
-  return new Map(all.map((checked) => [nameOf(checked), toLoaded(checked)]));
+  return new Map(all.map((checked) => [nameOf(checked), toLoaded(checked, types.get(checked))]));
 }
 
 type TypesFound = ReturnType<NonNullable<CompileResult['types']>>;
@@ -208,7 +203,10 @@ function nameOf({ parsed }: CheckedSource): string {
   return parsed?.definition.name ?? '';
 }
 
-function toLoaded({ parsed, result, inputSchema, outputSchema }: CheckedSource): LoadedEnsemble {
+function toLoaded(
+  { parsed, result, inputSchema, outputSchema }: CheckedSource,
+  types: TypesFound | undefined,
+): LoadedEnsemble {
   const { compiled, calls, warnings } = result as CompileResult;
   return {
     compiled,
@@ -216,6 +214,15 @@ function toLoaded({ parsed, result, inputSchema, outputSchema }: CheckedSource):
     checkOutput: outputSchema && outputCheck(outputSchema),
     calls,
     warnings: toIssues(warnings, parsed?.map),
+    answers: types && answersOf(types.types.answers),
+  };
+}
+
+function answersOf(answers: readonly Answer[]): LoadedEnsemble['answers'] {
+  let byPlace: ReadonlyMap<string, Type> | undefined;
+  return () => {
+    byPlace ??= new Map(answers.map(({ path, output }) => [formatPath(path as (string | number)[]), output]));
+    return byPlace;
   };
 }
 

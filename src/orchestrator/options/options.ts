@@ -30,6 +30,7 @@ import {
   type StartIdentity,
 } from '../../engine/execution/start-once.ts';
 import type { Principal } from '../../engine/access/token.ts';
+import type { DryRunOptions } from '../../engine/execution/execution.ts';
 import { isTraceparent, TRACEPARENT_RULE } from '../../engine/events/trace-context.ts';
 import type { Clock } from '../../engine/host/clock.port.ts';
 import type { ComponentSource } from '../../engine/component/component-source.port.ts';
@@ -273,6 +274,7 @@ const EXECUTE_KEYS = [
   'tags',
   'principal',
   'overLimit',
+  'dryRun',
 ];
 
 /** @throws TypeError for anything but the result of `tokens.verify()` */
@@ -293,6 +295,7 @@ export function checkExecuteOptions(
     readonly tracestate?: string;
     readonly principal?: Principal;
     readonly overLimit?: 'queue' | 'refuse';
+    readonly dryRun?: boolean | DryRunOptions;
   },
 ): void {
   refuseUnknownKeys(options, EXECUTE_KEYS, 'execute');
@@ -316,4 +319,17 @@ export function checkExecuteOptions(
   if (overLimit !== undefined && overLimit !== 'queue' && overLimit !== 'refuse')
     throw new TypeError(`execute: \`overLimit\` must be 'queue' or 'refuse', not ${JSON.stringify(overLimit)}`);
   if (tags !== undefined && !areTags(tags)) throw new TypeError(`execute: ${START_RULES.tags}`);
+  if (options.dryRun) checkDryRun(options.dryRun, options);
+}
+
+function checkDryRun(given: true | DryRunOptions, { id, idempotencyKey }: StartIdentity): void {
+  if (id !== undefined || idempotencyKey !== undefined)
+    throw new TypeError(
+      'execute: a dry run takes no `id` and no `idempotencyKey`: the real start under it would find the dry run',
+    );
+  if (given === true) return;
+  readOptions('execute: `dryRun`', given, {
+    like: optional('the id of an execution', (value) => typeof value === 'string'),
+    runScripts: optional('true or false', (value) => typeof value === 'boolean'),
+  });
 }

@@ -2,7 +2,7 @@
 
 import type { Duration } from '../../engine/base/time/duration.ts';
 import { OrchestratorError } from '../../engine/base/errors.ts';
-import type { ExecutionTrigger } from '../../engine/execution/execution.ts';
+import type { DryRunOptions, ExecutionTrigger } from '../../engine/execution/execution.ts';
 import type { StartIdentity } from '../../engine/execution/start-once.ts';
 import type { StepRecord } from '../../engine/execution/stored-execution.ts';
 import type { Principal } from '../../engine/access/token.ts';
@@ -36,6 +36,11 @@ export interface ExecuteOptions extends StartIdentity {
   readonly traceparent?: string | undefined;
   /** The header `tracestate`, with `traceparent`. */
   readonly tracestate?: string | undefined;
+  /**
+   * A dry run: no operation runs, a wait takes no time, and nothing but the record is stored. What a step would give is made up from its
+   * declared types, or taken from another execution. `executions.get(id)` has the `plan`. It charges nobody. Default: false.
+   */
+  readonly dryRun?: boolean | DryRunOptions | undefined;
   /** `false`: no events are kept for `handle.events()`, which then returns the stored events. Default true. */
   readonly events?: boolean | undefined;
 }
@@ -55,6 +60,11 @@ export interface RetryOptions {
   readonly input?: unknown | undefined;
 }
 
+/** What was asked for, if it is a dry run. */
+export function dryRunOf({ dryRun = false }: ExecuteOptions): DryRunOptions | undefined {
+  return dryRun === true ? {} : dryRun || undefined;
+}
+
 const CALL: ExecutionTrigger = Object.freeze({ type: 'call' });
 const HTTP: ExecutionTrigger = Object.freeze({ type: 'http' });
 
@@ -68,8 +78,11 @@ export interface Origin {
 }
 
 /** @throws CONFLICT if too many executions called each other over HTTP */
-export function toTrigger({ trigger, hops = 0 }: ExecuteOptions, origin?: Origin): ExecutionTrigger {
-  const from = origin?.trigger ?? (trigger === 'http' ? HTTP : CALL);
+export function toTrigger(options: ExecuteOptions, origin?: Origin): ExecutionTrigger {
+  const { trigger, hops = 0 } = options;
+  const started = origin?.trigger ?? (trigger === 'http' ? HTTP : CALL);
+  const dryRun = dryRunOf(options);
+  const from = dryRun ? { ...started, dryRun } : started;
   if (hops === 0) return from;
   if (hops <= MAX_HOPS) return { ...from, hops };
   const message = `${hops} executions called each other over HTTP before this one, more than ${MAX_HOPS}: a flow calls itself in a loop`;

@@ -13,7 +13,8 @@ import { runEnsemble } from '../../engine/interpreter/run-ensemble.ts';
 import { Turns } from '../../engine/interpreter/turns.ts';
 import { endEvent } from '../../engine/execution/end-event.ts';
 import type { EventData, EventKind } from '../../engine/events/event.ts';
-import type { Execution } from '../../engine/execution/execution.ts';
+import { METRICS } from '../../engine/events/measurement.ts';
+import type { DryRunOptions, Execution } from '../../engine/execution/execution.ts';
 import type { IdSource } from '../../engine/execution/id.ts';
 import { withKeySeed } from '../../engine/execution/seed.ts';
 import { retryKeyOf } from '../../engine/execution/start-once.ts';
@@ -36,9 +37,11 @@ import type { StandingJournal } from '../../engine/running/standing-journal.ts';
 import type { LoadedEnsemble } from '../definitions/load-definitions.ts';
 import { createOutbox } from '../deliveries/outbox.ts';
 import { traceStart } from '../telemetry.ts';
+import { checkExecuteOptions } from '../options/options.ts';
 import { createAcceptance, NO_OPTIONS } from './accept.ts';
 import { createChildren } from './children.ts';
-import type { ExecuteOptions, Origin, RetryOptions } from './execute-options.ts';
+import { createDryRuns, type DryRuns } from './dry-run.ts';
+import { dryRunOf, type ExecuteOptions, type Origin, type RetryOptions } from './execute-options.ts';
 import { createExecutionIds } from './execution-ids.ts';
 import { findFirst, newestOf } from './find-first.ts';
 import { createHandles, type ExecutionHandle } from './handles.ts';
@@ -117,7 +120,12 @@ export function createExecutionService(dependencies: ExecutionServiceDependencie
     tracing,
   });
   const ports = createRunPorts(dependencies, children, turns);
-  const toLoadedDefinition = createToLoadedDefinition(ports, dependencies.json);
+  const { json, find } = dependencies;
+  const dryRuns = createDryRuns({
+    ...{ ports, clock, ids, json, turns, find, states: storage.state },
+    records: () => records,
+  });
+  const toLoadedDefinition = createToLoadedDefinition(ports, json, dryRuns);
   const engine = attachEngine(dependencies, toLoadedDefinition);
   const records = engine.records ?? storage;
   const isShared = storage.capabilities.shared;
@@ -150,7 +158,19 @@ export function createExecutionService(dependencies: ExecutionServiceDependencie
       return toEarlier(await newestOf(records, other), how.signal);
     }
   };
+  /** A dry run ends within the call. What it does is stored with its end. */
+  const startDry = async (ensemble: LoadedEnsemble, given: unknown, options: ExecuteOptions, dry: DryRunOptions) => {
+    checkExecuteOptions(options);
+    const from = await dryRuns.inputOf(dry, ensemble.compiled.name, given);
+    const execution = accept(ensemble, await readInput(ensemble, from), options, true);
+    const { principal: _free, ...rest } = options;
+    const how = beginOptions(ensemble, execution, rest, false);
+    const run = await engine.begin(execution, { ...toLoadedDefinition(ensemble), durability: 'none' }, how);
+    return toHandle(execution.id, run, undefined);
+  };
   const executeNow = async (ensemble: LoadedEnsemble, given: unknown, options: ExecuteOptions) => {
+    const dry = dryRunOf(options);
+    if (dry) return (await startDry(ensemble, given, options, dry)).result();
     const input = readInput(ensemble, given);
     const execution = accept(ensemble, isPromise(input) ? await input : input, options, true);
     const how = beginOptions(ensemble, execution, { overLimit: 'refuse', ...options }, false);
@@ -159,6 +179,8 @@ export function createExecutionService(dependencies: ExecutionServiceDependencie
     return await andThen(begun, (run) => result(execution.id, run));
   };
   const startNow = async (ensemble: LoadedEnsemble, given: unknown, options: ExecuteOptions, origin?: Origin) => {
+    const dry = dryRunOf(options);
+    if (dry) return startDry(ensemble, given, options, dry);
     const input = readInput(ensemble, given);
     // A request that waits for the end refuses to wait for a slot.
     const isAwaited = origin === undefined && (options.trigger !== 'http' || options.overLimit === 'refuse');
@@ -254,17 +276,24 @@ function withoutEffects(ports: RunPorts, journal: StandingJournal, at?: number):
   return { clock, turns, env, mask, resolveComponent, children, emit, logger: undefined, keepsStacks: false };
 }
 
-function createToLoadedDefinition(ports: RunPorts, json: Masking['json']): ToLoadedDefinition {
+function createToLoadedDefinition(ports: RunPorts, json: Masking['json'], dryRuns: DryRuns): ToLoadedDefinition {
   const loaded = new WeakMap<LoadedEnsemble, LoadedDefinition>();
   return (ensemble) => {
     const known = loaded.get(ensemble);
     if (known) return known;
     const { compiled, checkOutput } = ensemble;
+    const outbox = createOutbox(compiled, json);
     const definition: LoadedDefinition = {
       definition: compiled.stored,
       durability: compiled.durability,
-      outbox: createOutbox(compiled, json),
-      run: (execution, journal, options) => runEnsemble(compiled, execution, journal, ports, options, checkOutput),
+      outbox:
+        outbox &&
+        ((entry, execution, begunAt) => (execution.trigger.dryRun ? entry : outbox(entry, execution, begunAt))),
+      // In every process, and if it is resumed, no operation of a dry run runs.
+      run: (execution, journal, options) =>
+        execution.trigger.dryRun
+          ? dryRuns.run(ensemble, execution, journal)
+          : runEnsemble(compiled, execution, journal, ports, options, checkOutput),
     };
     loaded.set(ensemble, definition);
     return definition;
@@ -285,6 +314,12 @@ function attachEngine(
       ),
     ended(record, worker) {
       logEnd(logger, record, worker);
+      // Nothing happened: it counts apart, and nobody is notified.
+      if (record.dryRun) {
+        events.measure?.(METRICS.dryRuns, [record.ensemble, record.status], 1);
+        events.wake(record.id);
+        return;
+      }
       dependencies.ended(record);
       if (events.hasListeners) events.send(endEvent(record));
     },

@@ -36,7 +36,7 @@ import type { RetryOptions } from './execute-options.ts';
 import { type ExecutionFilter, readExecutionFilter } from './execution-filter.ts';
 import type { ExecutionService } from './execution-service.ts';
 import { newestOf } from './find-first.ts';
-import type { ExecutionHandle } from './handles.ts';
+import { type ExecutionHandle, withPlan } from './handles.ts';
 import { listSteps, readStep, STEP_KEY, type StepPage, type StepPageOptions } from './list-steps.ts';
 import { readHistory, readRecords } from './read-records.ts';
 import { createStepsAtWork, type RunningSteps, type StepInput } from './steps-at-work.ts';
@@ -271,6 +271,11 @@ export function createExecutions(dependencies: ExecutionsDependencies): Executio
       checkPrincipal(options.principal);
       const failed = await acting.statusOf(await newestOf(executionService.records, (await acting.statusOf(id)).id));
       if (!endedBadly(failed)) return executionService.handleOf(failed.id);
+      if (failed.trigger.dryRun)
+        throw conflict(
+          failed,
+          `execution ${failed.id} is a dry run: nothing of it happened; start the ensemble instead`,
+        );
       const definition = await definitions.get(failed.version);
       const ensemble = definition
         ? await restore(definition, failed.ensemble)
@@ -295,7 +300,7 @@ export function createExecutions(dependencies: ExecutionsDependencies): Executio
       const now = await acting.statusOf(executionId);
       throw conflict(now, `execution ${executionId} has not ended: it is ${now.status}; cancel it first`);
     },
-    get: async (id) => forms.addTo(await find(id)),
+    get: async (id) => forms.addTo(await withPlan(await find(id), records)),
     status: async (id) => cloneJson(await statusOf(id)),
     async list(given = {}) {
       const { query, key, values, size, cursorAfter } = readExecutionFilter(given);

@@ -1,5 +1,7 @@
 /** The handles of executions: their results and their events, in whatever process they run. */
 
+import { andThen, type MaybePromise } from '../../engine/base/maybe-promise.ts';
+import { type Execution, PLAN_KEY, type PlannedStep } from '../../engine/execution/execution.ts';
 import type { CallerSignal } from '../../engine/base/time/caller-signal.ts';
 import { OrchestratorError } from '../../engine/base/errors.ts';
 import { cloneJson } from '../../engine/base/json/json.ts';
@@ -7,7 +9,6 @@ import type { KeptEvents } from '../../engine/events/rules/event-stream.ts';
 import type { StoredEvent } from '../../engine/events/rules/execution-events.ts';
 import { endEvent } from '../../engine/execution/end-event.ts';
 import type { OrchestratorEvent } from '../../engine/events/event.ts';
-import type { Execution } from '../../engine/execution/execution.ts';
 import { toOwnCopy } from '../../engine/execution/execution-record.ts';
 import type { Clock } from '../../engine/host/clock.port.ts';
 import type { AcceptedRun, AttachedEngine } from '../../engine/execution/execution-engine.port.ts';
@@ -29,6 +30,14 @@ export interface ExecutionHandle<Output = unknown> {
 
 /** A run of an execution that an earlier start began. */
 const EARLIER: AcceptedRun = { finished: Promise.resolve(undefined) };
+
+/** The record with its plan, if it is that of a dry run that has ended. */
+export function withPlan(record: Execution, { executions }: Pick<RecordReader, 'executions'>): MaybePromise<Execution> {
+  if (!record.dryRun || record.finishedAt === undefined) return record;
+  return andThen(executions.getStep(record.id, PLAN_KEY), (note) =>
+    note ? { ...record, plan: cloneJson(note.output) as unknown as readonly PlannedStep[] } : record,
+  );
+}
 
 export interface Handles {
   /** The record at the end of an execution that this process accepted. */
@@ -55,16 +64,16 @@ export function createHandles(dependencies: {
   }
   const resultUnlessWaiting = async (id: string, run: AcceptedRun, maxWaitMs: number) => {
     const own = await run.finished;
-    if (own) return toOwnCopy(own);
+    if (own) return withPlan(toOwnCopy(own), records);
     if (run.dueAt !== undefined && run.dueAt - clock.now() > maxWaitMs) return undefined;
     const record = await engine.whenEnded(id, maxWaitMs);
     return record && cloneJson(record);
   };
   const result = async (id: string, run: AcceptedRun): Promise<Execution<unknown>> => {
     const own = await run.finished;
-    if (own) return toOwnCopy(own);
+    if (own) return withPlan(toOwnCopy(own), records);
     const record = await engine.whenEnded(id);
-    if (record) return cloneJson(record);
+    if (record) return withPlan(cloneJson(record), records);
     throw new OrchestratorError('NOT_FOUND', `execution ${id} was deleted before its result was read`);
   };
   // A suspended or released execution may continue in any process: then its events are read from the storage.

@@ -8,16 +8,19 @@ import type { LoggedTrace } from '../../engine/host/telemetry.port.ts';
 /** @param worker - the worker that ran it; undefined for an execution that was cancelled before it began */
 export function logEnd(logger: Logger, record: Execution, worker: string | undefined): void {
   const { id: executionId, ensemble, status, error, duration, metrics, parentId, trigger } = record;
-  const level = status === 'completed' || status === 'cancelled' ? 'info' : 'warn';
+  // A dry run that fails is not a failure of the app.
+  const level = record.dryRun || status === 'completed' || status === 'cancelled' ? 'info' : 'warn';
   if (logger[level] === NO_LINE) return;
   const about = {
     ...{ executionId, ensemble, worker, parentId, duration, agents: metrics.agents },
     ...(error?.agent !== undefined && { agent: error.agent }),
+
     ...(trigger.traceparent !== undefined && idsOf(trigger.traceparent)),
   };
   const failure = level === 'warn' && { details: error?.details, err: toLoggedError(error ?? { message: '' }) };
   const ended = { ...about, ...failure };
-  if (status === 'completed') logger.info(ended, 'execution completed');
+  if (record.dryRun) logger.info({ ...ended, status }, 'dry run ended');
+  else if (status === 'completed') logger.info(ended, 'execution completed');
   else if (status === 'cancelled') logger.info(ended, 'execution cancelled');
   else if (status === 'timed_out') logger.warn(ended, 'execution timed out');
   else logger.warn(ended, 'execution failed');

@@ -13,7 +13,7 @@ import type { CommitEntry } from '../../engine/execution/stored-execution.ts';
 import type { Clock } from '../../engine/host/clock.port.ts';
 import type { MaybePromise } from '../../engine/operation/operation.port.ts';
 import type { CommitResult, Storage } from '../../engine/storage/storage.port.ts';
-import { hostTurn } from '../manual-clock.ts';
+import { hostTurn } from '../../adapters/clock/manual-clock.ts';
 import { mapMembers } from '../map-members.ts';
 
 /**

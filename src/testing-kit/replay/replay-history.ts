@@ -14,7 +14,7 @@ import type {
 import { never } from '../../engine/running/recorded-journal.ts';
 import type { Orchestrator } from '../../orchestrator/create-orchestrator.ts';
 import type { OrchestratorOptions } from '../../orchestrator/options/options.ts';
-import { hostTurn, type ManualClock, manualClock } from '../manual-clock.ts';
+import { hostTurn, type ManualClock, manualClock } from '../../adapters/clock/manual-clock.ts';
 import { describeRecord, placeOf } from './describe-record.ts';
 import { type ReplayDifference, ReplayJournal } from './replay-journal.ts';
 

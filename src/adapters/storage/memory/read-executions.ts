@@ -34,7 +34,11 @@ export type ReadExecutions = Omit<ExecutionReader, 'findEnded'>;
 
 export function readExecutions({ executions, keys }: Pick<MemoryState, 'executions' | 'keys'>): ReadExecutions {
   const isFailed = (stored: StoredExecution) =>
-    isUnresolved({ status: statusOf(stored), retriedBy: keys.get(retryKeyOf(stored.execution.id)) });
+    isUnresolved({
+      status: statusOf(stored),
+      trigger: stored.execution.trigger,
+      ...{ retriedBy: keys.get(retryKeyOf(stored.execution.id)) },
+    } as Pick<Execution, 'status' | 'retriedBy' | 'trigger'>);
   return {
     countDescendants(rootId, limit) {
       let count = 0;

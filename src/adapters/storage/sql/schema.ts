@@ -32,7 +32,7 @@ const CHANGED = 'WITH (fillfactor = 50)';
 
 /**
  * `owner`, `slots` and the mark of a cancellation are columns of each database: see {@link FirstSchema}.
- * `retried` says that another execution has the key of its retry.
+ * `retried` says that another execution has the key of its retry, or that it is a dry run, which nobody retries.
  */
 const EXECUTIONS = `
     ref ROW,

@@ -3,7 +3,7 @@
 import type { ExecutionEngine } from '../../../engine/execution/execution-engine.port.ts';
 import type { MaybePromise } from '../../../engine/operation/operation.port.ts';
 import type { ExecutionReader, SignalStore, StateStore, Storage } from '../../../engine/storage/storage.port.ts';
-import type { ManualClock } from '../../../testing-kit/manual-clock.ts';
+import type { ManualClock } from '../../../adapters/clock/manual-clock.ts';
 import type { SimulatedProcess } from '../../../testing-kit/processes/process-control.ts';
 
 /** Reads what an engine has stored, and stores signals, outside of every process. A `Storage` is one. */

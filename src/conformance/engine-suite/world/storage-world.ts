@@ -4,7 +4,7 @@ import type { EmbeddedEngineOptions } from '../../../adapters/embedded-engine/en
 import type { ExecutionEngine } from '../../../engine/execution/execution-engine.port.ts';
 import type { MaybePromise } from '../../../engine/operation/operation.port.ts';
 import type { Storage } from '../../../engine/storage/storage.port.ts';
-import { manualClock } from '../../../testing-kit/manual-clock.ts';
+import { manualClock } from '../../../adapters/clock/manual-clock.ts';
 import { ofProcess } from '../../../testing-kit/processes/process-control.ts';
 import type { EngineProcessOptions, EngineWorld } from './engine-world.ts';
 import type { World } from './world.ts';

@@ -197,8 +197,12 @@ export function findingCases(it: StorageCase): void {
     }
   });
 
-  it('list, countOpen: `unresolved` is what failed or timed out, until an execution has the key of its retry', async (storage) => {
+  it('list, countOpen: `unresolved` is what failed or timed out and was no dry run, until an execution has the key of its retry', async (storage) => {
     await register(storage);
+    await accept(storage, execution(6, { trigger: { type: 'call', dryRun: {} } }));
+    await commitOne(storage, entry(6, { end: end({ status: 'failed', error: { code: 'X', message: '' } }) }));
+    const dry = await storage.executions.get(executionId(6));
+    same([dry?.status, dry?.dryRun, dry?.retriedBy], ['failed', true, undefined], 'the record of a dry run');
     const statuses = ['failed', 'timed_out', 'cancelled', 'completed', 'failed', 'failed'] as const;
     for (const [number, status] of statuses.entries()) {
       await accept(storage, execution(number));

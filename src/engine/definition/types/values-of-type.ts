@@ -1,5 +1,6 @@
-/** Types whose values are known one by one. */
+/** Types whose values are known one by one, and a value of a type. */
 
+import type { Json } from '../../base/json/json.ts';
 import { literal, mayBe, membersOf, type Scalar, type ScalarType, type Type, UNKNOWN_NULL, union } from './type.ts';
 
 /** The null that a value may be, as a list of at most one. */
@@ -63,4 +64,33 @@ export function withoutValue(type: Type, value: Scalar): Type {
       return left.length === 0 ? [] : [{ kind, values: left }];
     }),
   );
+}
+
+/**
+ * A value of the type. Text is the name of its field, a number is 1, a list has one item. What is not known is null.
+ *
+ * @param name - the field that holds it
+ * @param turn - how often the step has run before. Each turn takes the next of several values, so that a loop that waits for one of them
+ *   comes to it
+ */
+export function sampleOf(type: Type, name: string, turn: number): Json {
+  const members = membersOf(type);
+  const chosen = members.find(({ kind }) => kind !== 'null' && kind !== 'any') ?? members[0];
+  if (chosen === undefined) return null;
+  switch (chosen.kind) {
+    case 'string':
+    case 'number':
+    case 'boolean': {
+      const values = chosen.values ?? { string: [name], number: [1], boolean: [true, false] }[chosen.kind];
+      return values[turn % values.length] ?? null;
+    }
+    case 'list':
+      return Array.from({ length: Math.max(1, chosen.min) }, () => sampleOf(chosen.item, name, turn));
+    case 'record': {
+      const fields = [...chosen.fields].map(([field, { type: inner }]) => [field, sampleOf(inner, field, turn)]);
+      return Object.fromEntries(fields) as Json;
+    }
+    default:
+      return null;
+  }
 }

@@ -27,6 +27,10 @@ export async function runWhile(
       markStep(step, 'ended', scope, { rounds: round }, holds === undefined ? lastError(scope) : undefined);
       return true;
     }
+    if (round === scope.run.ports.maxRounds && round < step.maxIterations) {
+      markStep(step, 'ended', scope, { rounds: round, left: true });
+      return true;
+    }
     if (round >= step.maxIterations) {
       const message = `\`while\` at ${scope.keyPrefix}${step.key} still holds after ${round} ${round === 1 ? 'round' : 'rounds'} (\`maxIterations\`)`;
       markFailed(new OrchestratorError('ITERATION_LIMIT', message), scope);

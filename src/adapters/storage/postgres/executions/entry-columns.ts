@@ -57,6 +57,7 @@ export const START: readonly Column<NewExecution>[] = [
   ['parent_id', 'text', ({ part }) => toOptionalText(part.trigger.parentId)],
   ['root_id', 'text', ({ part }) => toOptionalText(part.trigger.rootId)],
   ['account', 'text', ({ entry: { charge } }) => (charge?.slots === undefined ? null : toTextColumn(charge.account))],
+  ['retried', 'boolean', ({ part }) => (part.trigger.dryRun ? 'true' : null)],
 ];
 
 /** The columns after those of a start, if one of them expects a document: the start is written only if the document has the tag. */

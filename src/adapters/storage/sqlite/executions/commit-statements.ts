@@ -47,7 +47,7 @@ export interface CommitStatements {
   end(end: ExecutionEnd, fence: Fence): boolean;
 }
 
-const START = [...columnsOf(ACCEPTED), 'epoch', 'parent_id', 'root_id', 'account', 'slots'];
+const START = [...columnsOf(ACCEPTED), 'epoch', 'parent_id', 'root_id', 'account', 'slots', 'retried'];
 const VALUES = START.map(() => '?').join(', ');
 
 export function commitStatements(connection: SqlConnection, namespace: string): CommitStatements {
@@ -98,6 +98,7 @@ export function commitStatements(connection: SqlConnection, namespace: string): 
     values.push(epoch, parentId === undefined ? null : toTextColumn(parentId));
     values.push(rootId === undefined ? null : toTextColumn(rootId));
     values.push(charge?.slots === undefined ? null : toTextColumn(charge.account), charge?.slots ?? null);
+    values.push(execution.trigger.dryRun ? 1 : null);
     return values;
   };
 
