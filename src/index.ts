@@ -115,6 +115,9 @@ export type {
   Executions,
   OpenExecutions,
 } from './orchestrator/runs/executions.ts';
+export type { MoveOptions, Moves, RefusedMove } from './orchestrator/change/move.ts';
+export type { NameMap } from './orchestrator/change/replay-open.ts';
+export type { ReplayDifference } from './engine/running/replay-journal.ts';
 export type { RunningSteps, StepInput } from './orchestrator/runs/steps-at-work.ts';
 export type { WebhookItem, Webhooks } from './orchestrator/webhooks/webhooks.ts';
 export type { SignatureScheme } from './engine/webhook/webhook.ts';
@@ -141,6 +144,7 @@ export type {
   AcceptedExecution,
   ExecutionSummary,
   DryRunOptions,
+  ExecutionMove,
   ExecutionTrigger,
   FinalStatus,
   PendingWait,

@@ -130,13 +130,14 @@ function joinFiles(all: readonly FileIssues[]): FileIssues[] {
 /**
  * Opens a project only for its store, and ignores problems of its definitions.
  *
- * @param parts - `store`: the options that a store needs; `all`: also everything that stored definitions need to run
+ * @param parts - `store`: the options that a store needs; `all`: also everything that stored definitions need to run;
+ *   `ensembles`: the definitions of the project, too
  * @returns `problem`: the first problem of the config file, if it has one
  * @throws NOT_FOUND
  */
 export async function openAsClient(
   directory: string,
-  parts: 'store' | 'all',
+  parts: 'store' | 'all' | 'ensembles',
 ): Promise<{
   readonly options: ProjectOptions;
   readonly problem?: { readonly file: string; readonly message: string };
@@ -146,6 +147,7 @@ export async function openAsClient(
   const file = files.find((one) => config.test(one.file) && one.issues.length > 0);
   const [issue] = file?.issues ?? [];
   if (file && issue) return { options: {}, problem: { file: file.file, message: issue.message } };
+  if (parts === 'ensembles') return { options };
   if (parts === 'all') return { options: { ...options, ensembles: [], agents: [] } };
   const { brand, storage, components, functions, templates, limits } = options;
   return {

@@ -24,7 +24,7 @@ export { type FakeAnswer, type FakeModel, type FakeReply, fakeModel } from '../t
 export { type ManualClock, type ManualClockOptions, manualClock } from '../adapters/clock/manual-clock.ts';
 export { type KeptSms, type MemorySms, type MemorySmsOptions, memorySms } from '../testing-kit/memory-sms.ts';
 export type { ReplayResult } from '../testing-kit/replay/replay-history.ts';
-export type { ReplayDifference } from '../testing-kit/replay/replay-journal.ts';
+export type { ReplayDifference } from '../testing-kit/replay/replay-history.ts';
 export {
   type StubAnswer,
   type StubCall,

@@ -42,6 +42,7 @@ import type { Deliveries } from './deliveries/deliveries.ts';
 import { createEnsembleStates, type EnsembleStates } from './ensemble-states.ts';
 import { functionsOf } from './options/functions-of.ts';
 import type { Jobs } from './jobs/jobs.ts';
+import { createMover } from './change/move.ts';
 import { mailSecrets } from './options/mail.ts';
 import { modelSecrets } from './options/models.ts';
 import {
@@ -54,7 +55,8 @@ import {
 import { connectToolServers, registerOperations, STAND_IN, type WithStandIn } from './options/register-operations.ts';
 import type { ExecuteOptions } from './runs/execute-options.ts';
 import { createExecutionService, type ExecutionService } from './runs/execution-service.ts';
-import { createExecutions, type Executions } from './runs/executions.ts';
+import { createExecutions } from './runs/create-executions.ts';
+import type { Executions } from './runs/executions.ts';
 import type { ExecutionHandle } from './runs/handles.ts';
 import type { Schedules } from './schedules/schedule-control.ts';
 import { createSignalForms } from './signals/signal-forms.ts';
@@ -216,9 +218,10 @@ export function createOrchestrator(given: OrchestratorOptions = {}): Orchestrato
   });
   const { rollouts } = components;
   const forms = createSignalForms(patient.definitions);
-  const executions = createExecutions({ storage, patient, clock, executionService, ids, forms, restore });
+  const mover = createMover({ ...executionService, storage: patient, clock, env: host.env, find: ensembleOf, restore });
+  const executions = createExecutions({ storage, patient, clock, executionService, ids, forms, restore, mover });
   const served = { storage, clock, logger, masking, host, brand, ensembles, executionService, events, ids };
-  const { work, deliveries, ...timed } = createTimedParts(options, { ...served, executions, tracing, rollouts });
+  const { work, deliveries, ...timed } = createTimedParts(options, { ...served, executions, mover, tracing, rollouts });
   // The first start also begins to do what is timed.
   const starting = (): ExecutionService => {
     work.begin(false);
@@ -260,8 +263,7 @@ export function createOrchestrator(given: OrchestratorOptions = {}): Orchestrato
       runAllDue(work, executionService.engine, checkDueLimit(limit), clock.toWall),
     close: createClose(options, { ...served, toolServers, deliveries, stop: work.stop }),
   };
-  const { once } = requestKeys;
-  const own = { log: logger, events, once, deliver: deliveries.deliver, options: () => given };
+  const own = { log: logger, events, once: requestKeys.once, deliver: deliveries.deliver, options: () => given };
   const dependencies: ServedDependencies = { ...masking, ...own };
   return Object.assign(orchestrator, { [MASKING]: dependencies }) as unknown as Orchestrator;
 }

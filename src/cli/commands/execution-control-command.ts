@@ -1,13 +1,14 @@
-/** `ensemble execution cancel`, `retry` and `signal`: cancels an execution, retries one, and sends one a signal. */
+/** `ensemble execution cancel`, `retry`, `move` and `signal`: cancels an execution, retries one, moves several, and sends one a signal. */
 
 import { isOrchestratorError } from '../../engine/base/errors.ts';
-import { type Execution, isFinal } from '../../engine/execution/execution.ts';
+import { type Execution, type ExecutionStatus, isFinal } from '../../engine/execution/execution.ts';
+import type { Moves } from '../../orchestrator/change/move.ts';
 import { readInput } from '../project/read-input.ts';
 import { withService } from '../service/open-service.ts';
 import type { ServiceHost } from '../service/service.ts';
-import { CliError } from '../terminal/cli-error.ts';
+import { CliError, wrongUsage } from '../terminal/cli-error.ts';
 import type { Output } from '../terminal/output.ts';
-import { oneLine, printJson } from '../terminal/text.ts';
+import { count, oneLine, printJson } from '../terminal/text.ts';
 import type { ExecutionShowOptions } from './execution-command.ts';
 
 export async function cancelExecution(
@@ -24,6 +25,56 @@ export async function cancelExecution(
   const state = isFinal(record.status) ? 'is cancelled' : `is being cancelled; it is still ${oneLine(record.status)}`;
   output.say(`${output.colors.green('✓')} execution ${oneLine(idOf(record))} ${state}\n`);
   return 0;
+}
+
+export interface MoveCommandOptions extends ExecutionShowOptions {
+  readonly ensemble?: string;
+  readonly status?: string;
+  readonly tag?: string;
+  readonly search?: string;
+  readonly to: string;
+  /** Each is `old=new`. */
+  readonly map: readonly string[];
+  readonly dry?: boolean;
+}
+
+/** @returns 1 if an execution was refused */
+export async function moveExecutions(
+  id: string | undefined,
+  options: MoveCommandOptions,
+  output: Output,
+  host: ServiceHost,
+): Promise<number> {
+  const { ensemble, status, tag, search, to, dry = false } = options;
+  const map: Record<string, string> = {};
+  for (const one of options.map) {
+    const [from, name, more] = one.split('=');
+    if (!from || !name || more !== undefined) throw wrongUsage(`--map takes OLD=NEW, not ${one}`);
+    map[from] = name;
+  }
+  const filter = { id, ensemble, status: status as ExecutionStatus | undefined, tag, search };
+  const given = Object.fromEntries(Object.entries(filter).filter(([, value]) => value !== undefined));
+  if (Object.keys(given).length === 0)
+    throw wrongUsage('name the executions: an id, or --ensemble, --status, --tag or --search');
+  const move = { ...given, to, ...(options.map.length > 0 && { map }), ...(dry && { dryRun: true }) };
+  const moves = await withService(options, host, ({ executions }) => executions.move(move), { ensembles: true });
+  if (options.json) output.print(`${printJson(moves)}\n`);
+  else printMoves(moves, dry, output);
+  return moves.refused > 0 ? 1 : 0;
+}
+
+function printMoves(
+  { matched, moved, unchanged, refused, refusals }: Moves,
+  dry: boolean,
+  { colors, print, say }: Output,
+): void {
+  for (const { executionId, at, reason } of refusals) print(`${executionId}  ${at}: ${oneLine(reason)}\n`);
+  const more = refused > refusals.length ? `; the first ${refusals.length} of them are listed` : '';
+  const mark = refused > 0 ? colors.red('✗') : colors.green('✓');
+  const done = dry ? 'can be moved' : 'moved';
+  say(
+    `${mark} of ${count(matched, 'execution')}: ${moved} ${done}, ${unchanged} unchanged, ${refused} refused${more}\n`,
+  );
 }
 
 export interface RetryCommandOptions extends ExecutionShowOptions {

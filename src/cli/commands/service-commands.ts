@@ -14,6 +14,8 @@ import {
 import {
   cancelExecution,
   type RetryCommandOptions,
+  type MoveCommandOptions,
+  moveExecutions,
   retryExecution,
   type SignalCommandOptions,
   signalExecution,
@@ -214,6 +216,24 @@ function addExecutionControls(execution: Command, { output, host, end }: Command
     .addHelpText('after', examples(`ensemble execution signal exec_01K... approved --payload '{"by": "Ada"}'`))
     .action(async (id: string, name: string, options: SignalCommandOptions) =>
       end(await signalExecution(id, name, options, output, host)),
+    );
+  place(execution.command('move'))
+    .argument('[id]', 'id of the execution (default: all that match the filters and have not ended)')
+    .option('--ensemble <name>', 'only executions of this ensemble')
+    .option('--status <status>', 'queued, waiting or running')
+    .option('--tag <tag>', 'only executions with this tag')
+    .option('--search <text>', 'only executions whose id or tag begins with this')
+    .option('--to <definition>', 'latest, or the hash of a definition', 'latest')
+    .option('--map <old=new>', 'an agent or a signal that has another name now; repeatable', collect, [])
+    .option('--dry', 'only says what would be moved')
+    .option('--json', 'prints the result as JSON')
+    .description('gives executions another definition of their ensemble, if what is recorded of them replays in it')
+    .addHelpText(
+      'after',
+      examples('ensemble execution move --ensemble order --dry', 'ensemble execution move exec_01K...'),
+    )
+    .action(async (id: string | undefined, options: MoveCommandOptions) =>
+      end(await moveExecutions(id, options, output, host)),
     );
   place(execution.command('retry'))
     .argument('<id>', 'id of an execution that failed, timed out or was cancelled, or of one that it retries')

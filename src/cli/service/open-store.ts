@@ -100,8 +100,15 @@ export interface ClientNeeds {
   readonly create?: boolean;
   /** Loads what stored definitions need to run: the project's scripts, operations and variables. */
   readonly scripts?: boolean;
+  /** Also loads the definitions of the project. */
+  readonly ensembles?: boolean;
   /** The components, which may be in a repository. `add`: a repository without any will have them. */
   readonly components?: 'add' | 'use';
+}
+
+function partsOf({ ensembles, scripts }: ClientNeeds): 'store' | 'all' | 'ensembles' {
+  if (ensembles) return 'ensembles';
+  return scripts ? 'all' : 'store';
 }
 
 /** An orchestrator that works on a store without running executions. Another process may serve the store. */
@@ -129,7 +136,7 @@ export async function openClient(options: ClientOptions, cwd: string, needs: Cli
   }
   const directory = await findProject(cwd, options.dir, choice === undefined);
   // The config has the brand, with which tokens begin, and may have a storage.
-  const config = directory === undefined ? {} : await readConfig(directory, cwd, needs.scripts ? 'all' : 'store');
+  const config = directory === undefined ? {} : await readConfig(directory, cwd, partsOf(needs));
   const storage = choice === undefined ? config.storage : undefined;
   const folder = directory ?? cwd;
   if (storage) return { ...clientOf({ ...config, storage }), folder };
@@ -168,7 +175,11 @@ async function findProject(cwd: string, dir: string | undefined, needed: boolean
   }
 }
 
-async function readConfig(directory: string, cwd: string, parts: 'store' | 'all'): Promise<start.ProjectOptions> {
+async function readConfig(
+  directory: string,
+  cwd: string,
+  parts: ReturnType<typeof partsOf>,
+): Promise<start.ProjectOptions> {
   const { options, problem } = await start.openAsClient(directory, parts);
   if (problem) throw new CliError(`${start.showPath(cwd, resolve(directory, problem.file))} ${problem.message}`);
   return options;

@@ -88,6 +88,7 @@ export function connect(url: string, token: string | undefined): Service {
       running: (id) => call('GET /executions/:id/running', 'steps', { id }),
       definition: (id) => call('GET /executions/:id/definition', 'definition', { id }),
       events: (id, options) => followEvents(send, host, id, options),
+      move: (body) => call('POST /moves', 'matched', { body }),
       cancel: (id) => call('POST /executions/:id/cancel', 'status', { id }) as Promise<Execution>,
       signal: (id, signal, body = null, { idempotencyKey } = {}) =>
         call(

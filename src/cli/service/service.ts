@@ -9,7 +9,7 @@ export interface Service {
   readonly tokens: Pick<Orchestrator['tokens'], 'create' | 'list' | 'revoke'>;
   readonly executions: Pick<
     Orchestrator['executions'],
-    'get' | 'list' | 'agents' | 'steps' | 'running' | 'definition' | 'events' | 'cancel' | 'signal' | 'history'
+    'get' | 'list' | 'agents' | 'steps' | 'running' | 'definition' | 'events' | 'cancel' | 'signal' | 'history' | 'move'
   > & {
     /** Returns the record of the newest execution of the chain. */
     retry(id: string, options: { readonly newKeys?: true; readonly input?: unknown }): Promise<Execution<unknown>>;

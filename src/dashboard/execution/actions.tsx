@@ -17,7 +17,7 @@ interface ActionsProps {
 
 export function Actions({ execution, onChange }: ActionsProps) {
   const { can } = useApp();
-  const [asks, setAsks] = useState<'cancel' | 'retry'>();
+  const [asks, setAsks] = useState<'cancel' | 'retry' | 'move'>();
   const { id, finishedAt, retriedBy } = execution;
   const mayChange = can('execute:ensembles');
   const canRetry = endedBadly(execution) && retriedBy === undefined && !execution.dryRun;
@@ -29,6 +29,11 @@ export function Actions({ execution, onChange }: ActionsProps) {
           Cancel
         </button>
       )}
+      {mayChange && can('read:executions') && finishedAt === undefined && (
+        <button type="button" onClick={() => setAsks('move')}>
+          Move to the latest definition
+        </button>
+      )}
       {mayChange && canRetry && (
         <button type="button" class="primary" onClick={() => setAsks('retry')}>
           Retry
@@ -36,6 +41,7 @@ export function Actions({ execution, onChange }: ActionsProps) {
       )}
       <CopyButton text={() => `ensemble execution show ${id} --url ${serverUrl()}`}>Copy as command</CopyButton>
       {asks === 'cancel' && <CancelDialog id={id} onDone={onChange} onClose={close} />}
+      {asks === 'move' && <MoveDialog id={id} onDone={onChange} onClose={close} />}
       {asks === 'retry' && <RetryDialog execution={execution} onClose={close} />}
     </span>
   );
@@ -59,6 +65,22 @@ function CancelDialog({ id, onDone, onClose }: { readonly id: string; onDone(): 
         The running step is aborted, no further step begins, and its children are cancelled. What has been done is not
         undone.
       </p>
+    </Confirm>
+  );
+}
+
+function MoveDialog({ id, onDone, onClose }: { readonly id: string; onDone(): void; onClose(): void }) {
+  const { client, say } = useApp();
+  const move = async () => {
+    const { moved, refusals } = await client.call('POST /moves', { body: { id, to: 'latest' } });
+    const [refusal] = refusals;
+    if (refusal) throw new ApiProblem(0, { code: 'CONFLICT', message: `${refusal.at}: ${refusal.reason}` });
+    say(moved > 0 ? 'It continues with the latest definition.' : 'It has the latest definition already.');
+    onDone();
+  };
+  return (
+    <Confirm title="Move to the latest definition" action="Move it" onConfirm={move} onClose={onClose}>
+      <p>It is moved only if what is recorded of it replays in that definition. Otherwise nothing changes.</p>
     </Confirm>
   );
 }

@@ -60,6 +60,9 @@ export function Executions({ query }: { readonly query: Address['query'] }) {
               <button type="button" onClick={() => ask('retry')}>
                 Retry all that match
               </button>
+              <button type="button" onClick={() => ask('move')}>
+                Move all that match
+              </button>
             </>
           )}
           <button type="button" onClick={() => setShowsJobs(true)}>

@@ -27,6 +27,11 @@ const EVERY_MS = 1_000;
 const WORDS: Readonly<Record<JobAction, { readonly title: string; readonly what: string; readonly done: string }>> = {
   cancel: { title: 'Cancel executions', what: 'Executions that have ended stay as they are.', done: 'cancelled' },
   retry: { title: 'Retry executions', what: 'Those that completed or still run stay as they are.', done: 'retried' },
+  move: {
+    title: 'Move executions',
+    what: 'Those whose records do not replay in the latest definition stay as they are.',
+    done: 'moved',
+  },
   delete: { title: 'Delete executions', what: 'Executions that have not ended stay.', done: 'deleted' },
 };
 
@@ -35,12 +40,15 @@ export function JobDialog({ action, filter, matching, onClose }: JobDialogProps)
   const [id, setId] = useState<string>();
   const { title, what } = WORDS[action];
   if (id !== undefined) return <JobProgress id={id} onClose={onClose} />;
-  const start = async () => setId((await client.call('POST /jobs', { body: { action, filter } })).id);
+  const start = async () =>
+    setId(
+      (await client.call('POST /jobs', { body: { action, filter, ...(action === 'move' && { to: 'latest' }) } })).id,
+    );
   return (
     <Confirm
       title={title}
       action={`${title} now`}
-      isDanger={action !== 'retry'}
+      isDanger={action !== 'retry' && action !== 'move'}
       onConfirm={start}
       onDone={() => {}}
       onClose={onClose}

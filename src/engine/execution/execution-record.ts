@@ -64,7 +64,7 @@ export function toExecution(
   const { status, startedAt, recoveries = 0, handover } = progress;
   const isWaiting = status === 'waiting' && !end;
   const waited = end ? (end.waited ?? 0) : waitedBefore(handover, progress.resumedAt);
-  const { usage, components } = (end ?? handover ?? {}) as Pick<ExecutionEnd, 'usage' | 'components'>;
+  const { usage, components, moves } = (end ?? handover ?? {}) as Pick<ExecutionEnd, 'usage' | 'components' | 'moves'>;
   const beganAt = startedAt ?? end?.finishedAt;
   const totalDuration = end ? end.duration : 0;
   const record = {
@@ -92,6 +92,7 @@ export function toExecution(
   if (isWaiting && handover?.omitted !== undefined) record.waitingForOmitted = handover.omitted;
   if (startedAt !== undefined) record.startedAt = startedAt;
   if (components) record.components = components;
+  if (moves) record.moves = moves;
   if (retryOf !== undefined) record.retryOf = retryOf;
   if (progress.retriedBy !== undefined) record.retriedBy = progress.retriedBy;
   if (trigger.parentId !== undefined) record.parentId = trigger.parentId;

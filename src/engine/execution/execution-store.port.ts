@@ -4,7 +4,14 @@
  */
 
 import type { Execution, ExecutionStatus, ExecutionSummary, OpenCounts } from './execution.ts';
-import type { ClaimedExecution, DamagedExecution, ExecutionEnd, NewExecution, StepRecord } from './stored-execution.ts';
+import type {
+  ClaimedExecution,
+  DamagedExecution,
+  ExecutionEnd,
+  Handover,
+  NewExecution,
+  StepRecord,
+} from './stored-execution.ts';
 import type { MaybePromise } from '../operation/operation.port.ts';
 
 /** The place of an execution in a listing. */
@@ -103,6 +110,31 @@ export interface PurgeQuery {
   readonly limit: number;
   /** `next` of the previous batch. */
   readonly after?: string;
+}
+
+/** Which definition an execution has, and whether that can be changed. */
+export interface PinnedExecution {
+  /** The hash of the definition. */
+  readonly version: string;
+  /** No worker holds it, and it has not ended. */
+  readonly isFree: boolean;
+  /** Counts its claims. */
+  readonly epoch: number;
+  /** What its last run left. */
+  readonly handover?: Handover | undefined;
+}
+
+/** The change of the definition of an execution. */
+export interface Repin {
+  /** What was read of it. If it was claimed since, nothing changes. */
+  readonly epoch: number;
+  readonly from: string;
+  /** The hash of the new definition, which is stored. */
+  readonly to: string;
+  /** In place of the stored one. */
+  readonly handover: Handover;
+  /** Unix ms: it is due then, if it was to be due later. Absent: that stays as it is. */
+  readonly dueAt?: number | undefined;
 }
 
 /** Reads executions. */
@@ -211,6 +243,15 @@ export interface ExecutionStore extends ExecutionReader {
    *   cancel
    */
   requestCancel(id: string, now: number, end: ExecutionEnd): MaybePromise<ExecutionStatus | undefined>;
+
+  /** The definition of an execution. Undefined if it is unknown. */
+  getPinned(id: string): MaybePromise<PinnedExecution | undefined>;
+
+  /**
+   * Gives an execution another definition. The signals that it waits for stay as they are.
+   * @returns false if it is held, has ended, was claimed since it was read, or has another definition: then nothing changes
+   */
+  repin(id: string, change: Repin): MaybePromise<boolean>;
 
   /**
    * Deletes executions that ended long ago. Only the worker that registered first does this.

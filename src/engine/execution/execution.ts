@@ -113,6 +113,17 @@ export interface ExecutionTrigger {
   readonly dryRun?: DryRunOptions;
 }
 
+/** An execution got another definition. */
+export interface ExecutionMove {
+  /** The hash of the definition that it had. */
+  readonly from: string;
+  readonly to: string;
+  /** Unix ms. */
+  readonly at: number;
+  /** The name of who moved it, if a principal did. */
+  readonly by?: string;
+}
+
 /** How a dry run answers the steps that reach outside. */
 export interface DryRunOptions {
   /** The id of an execution of the same ensemble: where it has recorded what a step gave, the step gives that. */
@@ -248,6 +259,8 @@ export interface Execution<Output = Json> extends AcceptedExecution {
   readonly dryRun?: true;
   /** Of a dry run that has ended, where one execution is read: what would happen, at most 1,000 steps. */
   readonly plan?: readonly PlannedStep[];
+  /** The changes of its definition by `executions.move`, the newest 20. Absent if it was never moved. */
+  readonly moves?: readonly ExecutionMove[];
   /** The texts by which it can be listed. */
   readonly tags: readonly string[];
   /** The declared outputs. Null until the execution ends. Absent if it failed, timed out or was cancelled: then see `partialOutput`. */

@@ -7,6 +7,7 @@ import type {
   AcceptedExecution,
   AgentResult,
   ExecutionError,
+  ExecutionMove,
   FinalStatus,
   PendingWait,
   TokenUsage,
@@ -69,6 +70,8 @@ export interface ExecutionEnd {
   readonly usage?: TokenUsage;
   /** The versions of components that it used. Absent if it used none. */
   readonly components?: readonly UsedComponent[];
+  /** The changes of its definition. Absent if there were none. */
+  readonly moves?: readonly ExecutionMove[] | undefined;
 }
 
 /** What a run leaves to the next run of its execution, and to the execution's record. A storage keeps it and looks at nothing in it. */
@@ -83,6 +86,8 @@ export interface Handover {
   readonly usage?: TokenUsage;
   /** The versions of components that it used. Absent if it used none. */
   readonly components?: readonly UsedComponent[];
+  /** The changes of its definition. Absent if there were none. */
+  readonly moves?: readonly ExecutionMove[] | undefined;
   /** Unix ms of the release, if the run was suspended: from then on the execution waited until its next claim. */
   readonly suspendedAt?: number;
   /** How often the execution had been freed from dead workers when the run began. */

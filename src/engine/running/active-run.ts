@@ -136,16 +136,18 @@ export class ActiveRun<Held extends HeldExecution = HeldExecution> {
     const duration =
       this.began === undefined ? finishedAt - this.held.startedAt : Math.round(clock.monotonic() - this.began);
     const { waited, reported, usage, components } = this.#journal;
+    const moves = this.held.handover?.moves;
     const { agents } = reported;
     const end: ExecutionEnd = error
       ? { status, output, error, finishedAt, duration, agents }
       : { status, output, finishedAt, duration, agents };
-    if (waited === 0 && usage.total === undefined && components.all === undefined) return this.#store(end);
+    if (waited === 0 && usage.total === undefined && components.all === undefined && !moves) return this.#store(end);
     return this.#store({
       ...end,
       ...(waited > 0 && { waited }),
       ...(usage.total && { usage: usage.total }),
       ...(components.all && { components: components.all }),
+      ...(moves && { moves }),
     });
   }
 

@@ -223,13 +223,14 @@ export class RunJournal implements Journal {
   /** What this run leaves to the next one. @param suspendedAt - Unix ms, if all branches wait */
   handover(suspendedAt?: number): Handover {
     const { waits: waitingFor, omitted } = this.#workingBranches.waits(WAITS_IN_RECORD);
-    const { recoveries = 0 } = this.#held;
+    const { recoveries = 0, handover: { moves } = {} as Partial<Handover> } = this.#held;
     const { total: usage } = this.usage;
     const { all: components } = this.components;
     return {
       ...{ waitingFor, waited: this.waited, recoveries },
       ...(usage && { usage }),
       ...(components && { components }),
+      ...(moves && { moves }),
       ...(omitted > 0 && { omitted }),
       ...(suspendedAt !== undefined && { suspendedAt }),
     };

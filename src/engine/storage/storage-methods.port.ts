@@ -12,6 +12,7 @@ const METHODS: { readonly [Name in keyof StorageParts]: Methods<StorageParts[Nam
   workers: { register: true, renew: true, unregister: true, reclaimFromDead: true, listHeld: true },
   executions: {
     ...{ claim: true, take: true, poll: true, countQueued: true, requestCancel: true, purge: true, delete: true },
+    ...{ getPinned: true, repin: true },
     ...{ getAccepted: true, getStatus: true, get: true, list: true, findEnded: true, countDescendants: true },
     ...{ findByKey: true, countOpen: true, countAccepted: true },
     ...{ listSteps: true, getStep: true, skipSteps: true, listEndedWaits: true },

@@ -1,15 +1,16 @@
-/** Calls of one execution: cancels an execution, retries one, deletes one, sends one a signal, and creates a ticket for its events. */
+/** Calls that change executions: cancels an execution, retries one, moves several, deletes one, sends one a signal, and creates a ticket for its events. */
 
 import * as z from 'zod/mini';
 import { isOrchestratorError, OrchestratorError } from '../../engine/base/errors.ts';
 import { once } from '../../engine/base/once.ts';
-import type { Execution, ExecutionStatus } from '../../engine/execution/execution.ts';
+import { type Execution, EXECUTION_STATUSES, type ExecutionStatus } from '../../engine/execution/execution.ts';
 import { agentAlone } from '../../engine/ensemble/name.ts';
 import { hasScope, type Principal } from '../../engine/access/token.ts';
 import type { Orchestrator } from '../../orchestrator/create-orchestrator.ts';
 import { demandScope } from '../access/authorize.ts';
 import { deliver } from '../await-end.ts';
-import { objectField } from '../request/body-fields.ts';
+import { instantField, moveFields, objectField, readInstantField, textField } from '../request/body-fields.ts';
+import { readExecutionId } from '../request/read-id.ts';
 import { call } from './define-call.ts';
 
 export interface Accepted {
@@ -21,6 +22,15 @@ const retryBody = once(() =>
   z.strictObject({
     newKeys: z.optional(z.boolean({ error: 'must be true or false' })),
     input: objectField(),
+  }),
+);
+
+const moveBody = once(() =>
+  z.strictObject({
+    ...{ id: textField(), ensemble: textField(), parentId: textField(), tag: textField(), search: textField() },
+    status: z.optional(z.enum(EXECUTION_STATUSES, { error: `must be one of ${EXECUTION_STATUSES.join(', ')}` })),
+    ...{ since: instantField(), until: instantField(), ...moveFields() },
+    dryRun: z.optional(z.boolean({ error: 'must be true or false' })),
   }),
 );
 
@@ -83,6 +93,27 @@ export const executionControlCalls = [
       return toReadableRecord(principal, await executions.get(run.id));
     },
     location: (record) => `/executions/${'id' in record ? record.id : record.executionId}`,
+  }),
+  // A difference is a part of the answer.
+  call('POST /moves', {
+    id: 'moveExecutions',
+    summary: 'Gives executions that have not ended another definition of their ensemble',
+    scope: 'execute:ensembles',
+    body: moveBody,
+    replies: { 200: 'Moves' },
+    async run({ orchestrator: { executions }, principal, body: { to = '', since, until, id, parentId, ...filter } }) {
+      // What is refused shows the results of steps.
+      demandScope('read:executions', principal);
+      return executions.move({
+        ...filter,
+        to,
+        id: readExecutionId(id, 'id'),
+        parentId: readExecutionId(parentId, 'parentId'),
+        since: readInstantField(since, 'since'),
+        until: readInstantField(until, 'until'),
+        ...(principal && { principal }),
+      });
+    },
   }),
   // The body is the payload. A second request with the same `Idempotency-Key` changes nothing.
   call('POST /executions/:id/signals/:signal', {

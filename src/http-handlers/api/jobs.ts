@@ -1,4 +1,4 @@
-/** `/jobs...`: what cancels, retries or deletes many executions. */
+/** `/jobs...`: what cancels, retries, moves or deletes many executions. */
 
 import * as z from 'zod/mini';
 import { once } from '../../engine/base/once.ts';
@@ -6,7 +6,7 @@ import { EXECUTION_STATUSES } from '../../engine/execution/execution.ts';
 import { agentAlone } from '../../engine/ensemble/name.ts';
 import { hasScope, type Principal } from '../../engine/access/token.ts';
 import { demandScope } from '../access/authorize.ts';
-import { instantField, readInstantField, textField } from '../request/body-fields.ts';
+import { instantField, moveFields, readInstantField, textField } from '../request/body-fields.ts';
 import { byId, pageOfList } from '../reply/page-of-list.ts';
 import { readExecutionId } from '../request/read-id.ts';
 import { page } from '../request/read-query.ts';
@@ -15,7 +15,8 @@ import { call } from './define-call.ts';
 
 const jobBody = once(() =>
   z.strictObject({
-    action: z.enum(['cancel', 'retry', 'delete'], { error: 'must be `cancel`, `retry` or `delete`' }),
+    action: z.enum(['cancel', 'retry', 'move', 'delete'], { error: 'must be `cancel`, `retry`, `move` or `delete`' }),
+    ...moveFields(),
     filter: z.strictObject(
       {
         ...{ ensemble: textField(), parentId: textField(), tag: textField(), search: textField() },
@@ -44,15 +45,15 @@ export const jobCalls = [
   }),
   call('POST /jobs', {
     id: 'createJob',
-    summary: 'Cancels, retries or deletes many executions',
+    summary: 'Cancels, retries, moves or deletes many executions',
     scope: 'execute:ensembles',
     body: jobBody,
     replies: { 202: 'Job' },
-    async run({ orchestrator, principal, body: { action, filter } }) {
+    async run({ orchestrator, principal, body: { action, filter, to, map } }) {
       refuseDeletion(action, principal);
       refuseAgents(filter.ensemble, principal);
       return orchestrator.jobs.create({
-        action,
+        ...{ action, to, map },
         filter: {
           ...filter,
           parentId: readExecutionId(filter.parentId, 'filter.parentId'),

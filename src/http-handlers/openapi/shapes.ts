@@ -119,7 +119,7 @@ const executionShapes = {
   }),
   Execution: object({
     ...{ id: text, ensemble: text, version: text, status: ref('ExecutionStatus'), trigger: ref('Trigger') },
-    ...{ 'dryRun?': always(true), 'plan?': list(ref('PlannedStep')) },
+    ...{ 'dryRun?': always(true), 'plan?': list(ref('PlannedStep')), 'moves?': list(ref('ExecutionMove')) },
     ...{ tags: list(text), input: json, 'output?': json, 'partialOutput?': json, 'error?': ref('ExecutionError') },
     ...{ createdAt: instant, 'startedAt?': instant, 'finishedAt?': instant, 'deadlineAt?': instant, 'duration?': ms },
     ...{ 'retryOf?': text, 'retriedBy?': text, 'parentId?': text, metrics: ref('Metrics') },
@@ -128,6 +128,11 @@ const executionShapes = {
     'components?': list(ref('UsedComponent')),
     agents: list(ref('AgentResult')),
     'omitted?': list(oneOf(['input', 'output', 'partialOutput'])),
+  }),
+  ExecutionMove: object({ from: text, to: text, at: instant, 'by?': text }),
+  Moves: object({
+    ...{ matched: whole, moved: whole, unchanged: whole, refused: whole },
+    refusals: list(object({ executionId: text, ensemble: text, at: text, expected: json, found: json, reason: text })),
   }),
   Executions: page('executions', 'Execution'),
   ExecutionResult: object({
@@ -156,8 +161,8 @@ const executionShapes = {
   Ticket: object({ ticket: text, expiresAt: instant }),
   Job: object({
     id: text,
-    action: oneOf(['cancel', 'retry', 'delete']),
-    filter: anyObject,
+    action: oneOf(['cancel', 'retry', 'move', 'delete']),
+    ...{ filter: anyObject, 'to?': text, 'map?': mapOf(text) },
     'by?': object({ tokenId: text, name: text }),
     status: oneOf(['running', 'completed', 'stopped', 'failed']),
     ...{ seen: whole, changed: whole, unchanged: whole, failed: whole },

@@ -27,6 +27,12 @@ export const objectField = () =>
     }),
   );
 
+/** What a move says besides its filter. The orchestrator checks that it is complete. */
+export const moveFields = () => ({
+  to: textField(),
+  map: z.optional(z.record(z.string(), z.string(), { error: 'must have the new name of each old one' })),
+});
+
 /** An instant: Unix ms or ISO 8601. {@link readInstantField} reads it. */
 export const instantField = () =>
   z.optional(z.union([z.number(), z.string()], { error: 'must be Unix ms or ISO 8601' }));

@@ -1,4 +1,4 @@
-/** Jobs that cancel, retry or delete many executions, as the public `orchestrator.jobs`. Each step is stored, so any process continues them. */
+/** Jobs that cancel, retry, move or delete many executions, as the public `orchestrator.jobs`. Each step is stored, so any process continues them. */
 
 import { OrchestratorError } from '../../engine/base/errors.ts';
 import type { JsonObject } from '../../engine/base/json/json.ts';
@@ -12,23 +12,28 @@ import type { Clock } from '../../engine/host/clock.port.ts';
 import type { ExecutionPosition } from '../../engine/storage/storage.port.ts';
 import { checkPrincipal } from '../options/options.ts';
 import { type ExecutionSelection, readExecutionFilter } from '../runs/execution-filter.ts';
+import { checkTarget } from '../change/move.ts';
+import type { NameMap } from '../change/replay-open.ts';
 import type { JobDocuments } from './job-documents.ts';
 
-export type JobAction = 'cancel' | 'retry' | 'delete';
+export type JobAction = 'cancel' | 'retry' | 'move' | 'delete';
 
 /** The executions that a job is for. */
 export type JobFilter = ExecutionSelection;
 
 export interface JobOptions {
   /**
-   * `cancel` ends the active executions, `retry` retries those that ended badly, `delete` deletes the records of those that have ended.
-   * The other executions of the filter stay as they are.
+   * `cancel` ends the active executions, `retry` retries those that ended badly, `move` gives the active ones another definition, as
+   * `executions.move` does, `delete` deletes the records of those that have ended. The other executions of the filter stay as they are.
    */
   readonly action: JobAction;
   /** At least one filter. Executions that are accepted after the job was created don't count. */
   readonly filter: JobFilter;
   /** Who pays for the executions that `retry` starts. Without it, they are neither limited nor charged. */
   readonly principal?: Principal | undefined;
+  /** With `move`: see `executions.move`. */
+  readonly to?: string | undefined;
+  readonly map?: NameMap | undefined;
 }
 
 /** An execution for which a job failed. */
@@ -43,6 +48,9 @@ export interface Job {
   readonly id: string;
   readonly action: JobAction;
   readonly filter: JsonObject;
+  /** With `move`: the definition, and the names that have changed. */
+  readonly to?: string;
+  readonly map?: NameMap;
   /** Who created it, if a principal did. */
   readonly by?: { readonly tokenId: string; readonly name: string };
   /** `failed`: it can't continue, because of its filter, its quota or its token; `error` says why. What it has done stays. */
@@ -86,7 +94,7 @@ export interface StoredJob extends Omit<Job, 'id' | 'by'> {
   readonly lease?: { readonly by: string; readonly until: number };
 }
 
-const ACTIONS: readonly JobAction[] = ['cancel', 'retry', 'delete'];
+const ACTIONS: readonly JobAction[] = ['cancel', 'retry', 'move', 'delete'];
 const FILTER_KEYS = [
   'ensemble',
   'status',
@@ -114,15 +122,18 @@ export function createJobs({ stored, clock, ids, wake }: JobsDependencies): Jobs
   };
   return {
     async create(options) {
-      refuseUnknownKeys(options, ['action', 'filter', 'principal'], 'jobs.create');
-      const { action, principal } = options;
+      refuseUnknownKeys(options, ['action', 'filter', 'principal', 'to', 'map'], 'jobs.create');
+      const { action, principal, to, map } = options;
       if (!ACTIONS.includes(action)) throw invalid(`\`action\` must be ${oneOf(ACTIONS)}`);
       checkPrincipal(principal);
       const filter = readFilter(action, options.filter);
+      if (action === 'move') checkTarget(to, map);
+      else if (to !== undefined || map !== undefined) throw invalid('`to` and `map` are for the action `move`');
       const createdAt = clock.now();
       const id = ids.id('job_', createdAt);
       const job: StoredJob = {
-        ...{ action, filter, ...(principal && { principal }), status: 'running' },
+        ...{ action, filter, ...(to !== undefined && { to }), ...(map && { map }) },
+        ...{ ...(principal && { principal }), status: 'running' },
         ...{ seen: 0, changed: 0, unchanged: 0, failed: 0, failures: [], createdAt },
       };
       await stored.create(id, job);
@@ -155,7 +166,8 @@ function readFilter(action: JobAction, filter: JobFilter): JsonObject {
 /** A filter that no execution of the action can fit is a mistake. */
 function statusProblem(action: JobAction, status: ExecutionStatus): string | undefined {
   const isOver = isFinal(status);
-  if (action === 'cancel' && isOver) return `\`cancel\` is for active executions, and \`${status}\` has ended`;
+  if ((action === 'cancel' || action === 'move') && isOver)
+    return `\`${action}\` is for active executions, and \`${status}\` has ended`;
   if (action === 'delete' && !isOver) return `\`delete\` is for executions that have ended, and \`${status}\` has not`;
   if (action === 'retry' && !endedBadly({ status }))
     return `\`retry\` is for executions that ended badly, and \`${status}\` has not`;

@@ -9,6 +9,7 @@ import type { Clock } from '../../engine/host/clock.port.ts';
 import type { Logger } from '../../engine/host/logger.port.ts';
 import type { ExecutionQuery, Storage } from '../../engine/storage/storage.port.ts';
 import type { Executions } from '../runs/executions.ts';
+import type { Mover } from '../change/move.ts';
 import type { AdvanceOptions, TimedTask } from '../timed/timed-work.ts';
 import type { JobDocuments } from './job-documents.ts';
 import type { JobFailure, StoredJob } from './jobs.ts';
@@ -17,6 +18,7 @@ export interface JobWorkDependencies {
   readonly storage: Pick<Storage, 'executions' | 'tokens' | 'capabilities'>;
   readonly stored: JobDocuments<StoredJob>;
   readonly executions: Pick<Executions, 'cancel' | 'retry'>;
+  readonly mover: Pick<Mover, 'moveOne'>;
   readonly clock: Clock;
   readonly ids: IdSource;
   readonly logger: Logger;
@@ -56,7 +58,7 @@ const STEP_MS = 500;
 const MIN_STEP_MS = 50;
 const PAGE = 100;
 /** How many executions are changed at once, at most. Retries follow each other, so that a full queue stops them at one place. */
-const AT_ONCE = { cancel: 10, retry: 1, delete: PAGE };
+const AT_ONCE = { cancel: 10, retry: 1, move: 10, delete: PAGE };
 const HELD_UP_MS = 1_000;
 /** How often a process looks for jobs of processes that died. */
 const LOOK_EVERY_MS = 10_000;
@@ -70,6 +72,7 @@ export function createJobTask(dependencies: JobWorkDependencies): TimedTask {
     pages: inPortions(clock, PAGE),
     cancel: inPortions(clock, AT_ONCE.cancel),
     retry: inPortions(clock, AT_ONCE.retry),
+    move: inPortions(clock, AT_ONCE.move),
     delete: inPortions(clock, AT_ONCE.delete),
   };
   let me: string | undefined;
@@ -222,8 +225,8 @@ function note(progress: Progress, { createdAt, id }: Execution, outcome: Outcome
 }
 
 async function act(
-  { executions }: JobWorkDependencies,
-  { action, principal }: StoredJob,
+  { executions, mover }: JobWorkDependencies,
+  { action, principal, to = '', map }: StoredJob,
   record: Execution,
 ): Promise<Outcome | 'held-up'> {
   const { id: executionId } = record;
@@ -231,6 +234,11 @@ async function act(
     if (action === 'cancel') {
       if (isFinal(record.status)) return 'unchanged';
       await executions.cancel(executionId);
+    } else if (action === 'move') {
+      if (isFinal(record.status)) return 'unchanged';
+      const moved = await mover.moveOne(executionId, record.ensemble, { to, map, principal });
+      if (typeof moved !== 'string') return { executionId, code: 'CONFLICT', message: `${moved.at}: ${moved.reason}` };
+      return moved === 'moved' ? 'changed' : 'unchanged';
     } else {
       // The retry of an execution is listed by itself.
       if (!endedBadly(record) || record.retriedBy !== undefined) return 'unchanged';

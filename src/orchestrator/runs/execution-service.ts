@@ -40,7 +40,7 @@ import { traceStart } from '../telemetry.ts';
 import { checkExecuteOptions } from '../options/options.ts';
 import { createAcceptance, NO_OPTIONS } from './accept.ts';
 import { createChildren } from './children.ts';
-import { createDryRuns, type DryRuns } from './dry-run.ts';
+import { createDryRuns, type DryRuns } from '../change/dry-run.ts';
 import { dryRunOf, type ExecuteOptions, type Origin, type RetryOptions } from './execute-options.ts';
 import { createExecutionIds } from './execution-ids.ts';
 import { findFirst, newestOf } from './find-first.ts';

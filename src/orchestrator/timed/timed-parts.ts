@@ -11,6 +11,7 @@ import { createJobs, type Jobs, type StoredJob } from '../jobs/jobs.ts';
 import { createJobTask } from '../jobs/work-on-jobs.ts';
 import type { ConnectedOptions } from '../options/options.ts';
 import type { Executions } from '../runs/executions.ts';
+import type { Mover } from '../change/move.ts';
 import { createSchedules, type Schedules } from '../schedules/schedule-control.ts';
 import { type SchedulesDependencies, scheduleTasks } from '../schedules/schedules.ts';
 import { createTimedWork, type TimedWork } from './timed-work.ts';
@@ -25,7 +26,11 @@ export interface TimedOrchestratorDependencies {
 export function createTimedParts(
   options: ConnectedOptions,
   dependencies: SchedulesDependencies &
-    DeliveryDependencies & { readonly rollouts: Rollouts; readonly executions: Executions },
+    DeliveryDependencies & {
+      readonly rollouts: Rollouts;
+      readonly executions: Executions;
+      readonly mover: Pick<Mover, 'moveOne'>;
+    },
 ): TimedOrchestratorDependencies {
   const { storage, clock, logger, ensembles, executionService, rollouts } = dependencies;
   const deliveries = connectDeliveries(options, dependencies);

@@ -15,8 +15,10 @@ import { never } from '../../engine/running/recorded-journal.ts';
 import type { Orchestrator } from '../../orchestrator/create-orchestrator.ts';
 import type { OrchestratorOptions } from '../../orchestrator/options/options.ts';
 import { hostTurn, type ManualClock, manualClock } from '../../adapters/clock/manual-clock.ts';
-import { describeRecord, placeOf } from './describe-record.ts';
-import { type ReplayDifference, ReplayJournal } from './replay-journal.ts';
+import { describeRecord, placeOf } from '../../engine/running/describe-record.ts';
+import { type ReplayDifference, ReplayJournal } from '../../engine/running/replay-journal.ts';
+
+export type { ReplayDifference };
 
 export type ReplayResult = { readonly matches: true } | ({ readonly matches: false } & ReplayDifference);
 

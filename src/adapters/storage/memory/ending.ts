@@ -6,7 +6,7 @@ import { finish, type MemoryState, setDueAt } from './memory-state.ts';
 import type { StoredExecution } from './stored-execution.ts';
 
 /** The methods of the storage port in this file. */
-type Ending = Pick<ExecutionStore, 'requestCancel' | 'findEnded' | 'purge' | 'delete'>;
+type Ending = Pick<ExecutionStore, 'requestCancel' | 'findEnded' | 'getPinned' | 'repin' | 'purge' | 'delete'>;
 
 export function createEnding(state: MemoryState): Ending {
   const { executions, workers, capacity } = state;
@@ -29,6 +29,21 @@ export function createEnding(state: MemoryState): Ending {
       if (stored.worker !== undefined) workers.get(stored.worker)?.cancelRequested.add(id);
       else setDueAt(state, stored, dueWhenCancelled(stored.dueAt as number, now));
       return stored.status;
+    },
+    getPinned(id) {
+      const stored = executions.get(id);
+      if (!stored) return undefined;
+      const { execution, epoch, worker, end, handover } = stored;
+      return { version: execution.version, epoch, handover, isFree: worker === undefined && end === undefined };
+    },
+    repin(id, { epoch, from, to, handover, dueAt }) {
+      const stored = executions.get(id);
+      if (!stored || stored.worker !== undefined || stored.end || stored.epoch !== epoch) return false;
+      if (stored.execution.version !== from) return false;
+      stored.execution = { ...stored.execution, version: to };
+      stored.handover = handover;
+      if (dueAt !== undefined && dueAt < (stored.dueAt ?? dueAt)) setDueAt(state, stored, dueAt);
+      return true;
     },
     findEnded: (ids) => ids.filter((id) => executions.get(id)?.end !== undefined || !executions.has(id)),
     purge({ worker, before, limit, after = '' }) {

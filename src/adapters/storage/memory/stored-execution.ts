@@ -14,7 +14,7 @@ import type {
 import type { Slot } from './slots.ts';
 
 export interface StoredExecution {
-  readonly execution: NewExecution;
+  execution: NewExecution;
   /** Absent if its caller may have any number of executions at once. */
   readonly slot: Slot | undefined;
   /** Counts the claims. */

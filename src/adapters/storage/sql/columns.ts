@@ -25,13 +25,13 @@ export function toOptionalJsonColumn(value: unknown): string | null {
 
 /**
  * The column `handover`: what the run that releases an execution leaves; after the end, how long the execution waited, what its
- * models used, and the components that it used. NULL for a release without a handover, which keeps the stored one, and for an end without any.
+ * models used, the components that it used, and the changes of its definition. NULL for a release without a handover, which keeps the stored one, and for an end without any.
  */
 export function toHandoverColumn({ release, end }: Pick<CommitEntry, 'release' | 'end'>): string | null {
   if (end) {
-    const { waited, usage, components } = end;
-    if (waited === undefined && usage === undefined && components === undefined) return null;
-    return JSON.stringify({ waited, usage, components });
+    const { waited, usage, components, moves } = end;
+    if (waited === undefined && usage === undefined && components === undefined && !moves) return null;
+    return JSON.stringify({ waited, usage, components, moves });
   }
   return toOptionalJsonColumn(release?.handover);
 }

@@ -121,7 +121,7 @@ export const PROGRESS: Fields<Omit<StoredProgress, 'status'>> = {
 export const HANDOVER = { handover: PROGRESS.handover, resumedAt: PROGRESS.resumedAt };
 
 /** The columns of an execution that has ended. What is known of its waits and models is in `handover`. */
-export const ENDED: Fields<Omit<ExecutionEnd, 'waited' | 'usage' | 'components'>> = {
+export const ENDED: Fields<Omit<ExecutionEnd, 'waited' | 'usage' | 'components' | 'moves'>> = {
   status: text('status'),
   output: json('output'),
   error: optional(object('error')),

@@ -18,6 +18,7 @@ import {
   toSummary,
   withoutValues,
 } from '../../../engine/execution/execution-record.ts';
+import type { PinnedExecution } from '../../../engine/storage/storage.port.ts';
 import { retryKeyOf } from '../../../engine/execution/start-once.ts';
 import {
   type ExecutionEnd,
@@ -136,13 +137,14 @@ export function readEnd(row: StoredRow, name: RowName = nameOf(row)): ExecutionE
 }
 
 /** What an end keeps in the column of the handover. */
-function readEndFacts(row: StoredRow, name: RowName): Pick<ExecutionEnd, 'waited' | 'usage' | 'components'> {
+function readEndFacts(row: StoredRow, name: RowName): Pick<ExecutionEnd, 'waited' | 'usage' | 'components' | 'moves'> {
   const facts = readObject(row, 'handover', name);
-  const { usage, components } = facts as unknown as Pick<ExecutionEnd, 'usage' | 'components'>;
+  const { usage, components, moves } = facts as unknown as Pick<ExecutionEnd, 'usage' | 'components' | 'moves'>;
   return {
     ...(facts.waited !== undefined && { waited: readNumber(facts, 'waited', name) }),
     ...(usage && { usage }),
     ...(components && { components }),
+    ...(moves && { moves }),
   };
 }
 
@@ -155,6 +157,20 @@ export function readHandover(
   name: RowName,
 ): { readonly handover?: Handover; readonly resumedAt?: number } {
   return readFields(HANDOVER, row, name);
+}
+
+export const PINNED_COLUMNS = ['id', 'version', 'epoch', 'owner', 'finished_at', 'handover', 'resumed_at'];
+
+/** @throws INTERNAL when a column is damaged */
+export function readPinned(row: StoredRow): PinnedExecution {
+  const name = nameOf(row);
+  const { handover } = row.finished_at === null ? readHandover(row, name) : {};
+  return {
+    version: readText(row, 'version', name),
+    epoch: readNumber(row, 'epoch', name),
+    isFree: row.owner === null && row.finished_at === null,
+    ...(handover && { handover }),
+  };
 }
 
 /** The condition of the index of unresolved executions, word for word. @param of - the table or alias of the read, with a point */

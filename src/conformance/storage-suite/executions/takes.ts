@@ -1,4 +1,4 @@
-/** Storage suite: an execution that is claimed by its id, whether it is due or not. */
+/** Storage suite: an execution that is claimed by its id, whether it is due or not, and one that gets another definition. */
 
 import {
   accept,
@@ -9,6 +9,7 @@ import {
   entry,
   execution,
   executionId,
+  handover,
   nextDueAt,
   OTHER,
   register,
@@ -53,6 +54,49 @@ export function takeCases(it: StorageCase): void {
     await commitOne(storage, entry(2, { end: end() }));
     for (const number of [1, 2, 3])
       same(await storage.executions.take(WORKER, executionId(number), T0 + 40), undefined, `execution ${number}`);
+  });
+
+  it('repin: a free execution gets another definition and handover, and keeps when it is due', async (storage) => {
+    await accept(storage, execution(1));
+    await commitOne(storage, entry(1, { steps: [step('flow[0]')] }));
+    await release(storage, 1, { status: 'waiting', dueAt: T0 + 60_000, handover: handover() });
+    const { version } = execution(1);
+    const pinned = await storage.executions.getPinned(executionId(1));
+    same(pinned, { version, epoch: 1, isFree: true, handover: handover() }, 'what is read');
+    const moves = [{ from: version, to: 'b'.repeat(32), at: T0 + 50 }];
+    const change = { epoch: 1, from: version, to: 'b'.repeat(32), handover: { ...handover(), moves } };
+    same(await storage.executions.repin(executionId(1), { ...change, from: 'c'.repeat(32) }), false, 'another version');
+    same(await storage.executions.repin(executionId(1), { ...change, epoch: 2 }), false, 'another epoch');
+    same(await storage.executions.repin(executionId(9), change), false, 'an unknown execution');
+    same(await storage.executions.repin(executionId(1), change), true, 'the change');
+    const record = await storage.executions.get(executionId(1));
+    same([record?.version, record?.status, record?.moves], ['b'.repeat(32), 'waiting', moves], 'its record');
+    same(await nextDueAt(storage), T0 + 60_000, 'when it is due');
+    const back = { epoch: 1, from: 'b'.repeat(32), to: version, handover: handover(), dueAt: T0 + 70_000 };
+    same(await storage.executions.repin(executionId(1), back), true, 'a change back');
+    same(await nextDueAt(storage), T0 + 60_000, 'when it is due, with a later instant');
+    const soon = { epoch: 1, from: version, to: 'b'.repeat(32), handover: change.handover, dueAt: T0 + 40 };
+    same(await storage.executions.repin(executionId(1), soon), true, 'a change that wakes it');
+    same(await nextDueAt(storage), T0 + 40, 'when it is due, with an earlier instant');
+    const [claimed] = await claim(storage, { now: T0 + 100 });
+    same([claimed?.execution.version, claimed?.handover], ['b'.repeat(32), change.handover], 'what a claim finds');
+    await commitOne(storage, { ...entry(1, { end: end({ moves }) }), epoch: 2 });
+    same((await storage.executions.get(executionId(1)))?.moves, moves, 'after its end');
+  });
+
+  it('repin: changes nothing of an execution that is held or has ended', async (storage) => {
+    await accept(storage, execution(1));
+    await accept(storage, execution(2));
+    await commitOne(storage, entry(2, { end: end() }));
+    for (const number of [1, 2]) {
+      const { version } = execution(number);
+      const id = executionId(number);
+      same((await storage.executions.getPinned(id))?.isFree, false, `whether execution ${number} is free`);
+      const change = { epoch: 1, from: version, to: 'b'.repeat(32), handover: handover() };
+      same(await storage.executions.repin(id, change), false, `execution ${number}`);
+      same((await storage.executions.get(id))?.version, version, `its version`);
+    }
+    same(await storage.executions.getPinned(executionId(9)), undefined, 'an unknown execution');
   });
 
   it('take: an unknown worker claims nothing', async (storage) => {

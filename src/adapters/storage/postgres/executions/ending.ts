@@ -1,16 +1,17 @@
-/** Cancellation requests, the check for ended executions, and the deletion of old ones. */
+/** Changes from outside of a run: cancellation requests, other definitions, the check for ended executions, and the deletion of old ones. */
 
 import type { ExecutionStatus } from '../../../../engine/execution/execution.ts';
 import type { ExecutionStore } from '../../../../engine/storage/storage.port.ts';
 import { readBoolean, readNumber, toJsonColumn, toOptionalJsonColumn } from '../../sql/columns.ts';
 import { DUE_IN_POSTGRES } from '../../sql/due.ts';
+import { PINNED_COLUMNS, readPinned } from '../../sql/read-execution.ts';
 import { MAX_CLOCK_DIFFERENCE_MS, readPosition } from '../../sql/purge.ts';
 import { byLimit, type SqlClient, statement, toArray } from '../drivers/driver.ts';
 import { toTextColumn } from '../tables/columns.ts';
 import type { Names } from '../tables/names.ts';
 
 /** The methods of the storage port in this file. */
-export type Ending = Pick<ExecutionStore, 'requestCancel' | 'findEnded' | 'purge' | 'delete'>;
+export type Ending = Pick<ExecutionStore, 'requestCancel' | 'findEnded' | 'getPinned' | 'repin' | 'purge' | 'delete'>;
 
 /** How many executions that stay one call of `purge` passes at most. */
 const MAX_PASSED = 5000;
@@ -37,6 +38,15 @@ export function createEnding(client: SqlClient, names: Names, namespace: string,
     RETURNING status`,
     ['status'],
   );
+  const selectPinned = statement(
+    `SELECT ${PINNED_COLUMNS.join(', ')} FROM ${executions} WHERE namespace = $1 AND id = $2`,
+    PINNED_COLUMNS,
+  );
+  const updatePinned = statement(
+    `UPDATE ${executions} SET version = $5, handover = $6, due_at = least(due_at, coalesce($7::bigint, due_at))
+    WHERE namespace = $1 AND id = $2 AND epoch = $3 AND version = $4 AND owner IS NULL AND finished_at IS NULL RETURNING id`,
+    ['id'],
+  );
   const selectEnded = statement(
     `SELECT x.nr FROM unnest($2::text[]) WITH ORDINALITY x (id, nr)
     LEFT JOIN LATERAL (
@@ -55,6 +65,24 @@ export function createEnding(client: SqlClient, names: Names, namespace: string,
       // Nothing was changed: the execution has ended, is unknown, or had an earlier request.
       const [row] = rows[0] ? rows : (await client.run(selectStatus, [namespace, id])).rows;
       return (row?.status ?? undefined) as ExecutionStatus | undefined;
+    },
+    async getPinned(id) {
+      const [row] = (await client.run(selectPinned, [namespace, toTextColumn(id)])).rows;
+      return row && readPinned(row);
+    },
+    async repin(id, { epoch, from, to, handover, dueAt }) {
+      const params = [
+        namespace,
+        toTextColumn(id),
+        epoch,
+        toTextColumn(from),
+        toTextColumn(to),
+        ...[JSON.stringify(handover), dueAt ?? null],
+      ];
+      const { rows } = await client.run(updatePinned, params);
+      // A worker that lacks a part of the old definition may run it now.
+      if (rows[0]) onFreed();
+      return rows[0] !== undefined;
     },
     async findEnded(ids) {
       if (ids.length === 0) return [];

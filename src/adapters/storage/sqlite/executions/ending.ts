@@ -1,15 +1,17 @@
-/** Cancellation requests, the check for ended executions, and the deletion of old ones. */
+/** Changes from outside of a run: cancellation requests, other definitions, the check for ended executions, and the deletion of old ones. */
 
 import { type ExecutionStatus, isFinal } from '../../../../engine/execution/execution.ts';
 import type { ExecutionStore } from '../../../../engine/storage/storage.port.ts';
+import type { Json } from '../../../../engine/base/json/json.ts';
 import { toJsonColumn, toOptionalJsonColumn } from '../../sql/columns.ts';
 import { DUE_IN_SQLITE } from '../../sql/due.ts';
+import { PINNED_COLUMNS, readPinned } from '../../sql/read-execution.ts';
 import { MAX_CLOCK_DIFFERENCE_MS, readPosition } from '../../sql/purge.ts';
 import type { RunTransaction, SqlConnection, SqlRow, SqlValue } from '../drivers/driver.ts';
 import { toLiteral, toTextColumn } from '../tables/columns.ts';
 
 /** The methods of the storage port in this file. */
-export type Ending = Pick<ExecutionStore, 'requestCancel' | 'findEnded' | 'purge' | 'delete'>;
+export type Ending = Pick<ExecutionStore, 'requestCancel' | 'findEnded' | 'getPinned' | 'repin' | 'purge' | 'delete'>;
 
 /**
  * How many executions that stay one call of `purge` passes at most. The call then blocks the process for a few
@@ -27,6 +29,11 @@ export function createEnding(connection: SqlConnection, namespace: string, trans
     UPDATE ensemble_executions SET cancel_requested = 1, due_at = NULL, status = ?, output = ?, error = ?,
       finished_at = ?, duration = ?, agents = ?
     WHERE ${here} AND id = ? AND status = 'queued' AND parent_id IS NULL`);
+  const selectPinned = connection.prepare(`
+    SELECT ${PINNED_COLUMNS.join(', ')} FROM ensemble_executions WHERE ${here} AND id = ?`);
+  const updatePinned = connection.prepare(`
+    UPDATE ensemble_executions SET version = ?, handover = ?, due_at = min(due_at, coalesce(?, due_at))
+    WHERE ${here} AND id = ? AND epoch = ? AND version = ? AND owner IS NULL AND finished_at IS NULL`);
   const selectOpen = connection.prepare(`
     SELECT id FROM ensemble_executions
     WHERE ${here} AND id IN (SELECT value FROM json_each(?)) AND finished_at IS NULL`);
@@ -81,6 +88,15 @@ export function createEnding(connection: SqlConnection, namespace: string, trans
         return updateEnd.run([...about, id]) > 0 ? status : cancelLater();
       });
     },
+    getPinned(id) {
+      const [row] = selectPinned.all([toTextColumn(id)]);
+      return row && readPinned(row);
+    },
+    repin: (id, { epoch, from, to, handover, dueAt }) =>
+      updatePinned.run([
+        ...[toTextColumn(to), toJsonColumn(handover as unknown as Json), dueAt ?? null],
+        ...[toTextColumn(id), epoch, toTextColumn(from)],
+      ]) > 0,
     findEnded(ids) {
       const known = ids.map(toTextColumn);
       const open = new Set(selectOpen.all([JSON.stringify(known)]).map(({ id }) => id));

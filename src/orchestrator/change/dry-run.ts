@@ -27,9 +27,9 @@ import { Turns } from '../../engine/interpreter/turns.ts';
 import { type DryAnswer, DryJournal, type DryRun, type NewPlannedStep } from '../../engine/running/dry-journal.ts';
 import type { RecordReader, Storage } from '../../engine/storage/storage.port.ts';
 import type { LoadedEnsemble } from '../definitions/load-definitions.ts';
-import { createChildren } from './children.ts';
-import { readRecords } from './read-records.ts';
-import type { Find } from './with-current-definition.ts';
+import { createChildren } from '../runs/children.ts';
+import { readRecords } from '../runs/read-records.ts';
+import type { Find } from '../runs/with-current-definition.ts';
 
 /** A `while` whose answers are made up may never end. */
 const MAX_ROUNDS = 3;

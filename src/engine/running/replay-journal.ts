@@ -1,10 +1,11 @@
-/** The journal of a replay: it answers from the history, and notes where the flow asks for something else. */
+/** The journal of a replay: it answers from the history, and notes where the flow asks for something else, and where it stops. */
 
-import type { Json } from '../../engine/base/json/json.ts';
-import type { ExecutionHistory } from '../../engine/execution/execution-history.ts';
-import type { StepRecord } from '../../engine/execution/stored-execution.ts';
-import { type Journal, JournalLostError } from '../../engine/execution/journal.port.ts';
-import { never, RecordedJournal } from '../../engine/running/recorded-journal.ts';
+import type { Json } from '../base/json/json.ts';
+import type { PendingWait } from '../execution/execution.ts';
+import type { ExecutionHistory } from '../execution/execution-history.ts';
+import type { StepRecord } from '../execution/stored-execution.ts';
+import { type Journal, JournalLostError } from '../execution/journal.port.ts';
+import { never, RecordedJournal } from './recorded-journal.ts';
 import { callerOf, describeKey, describeRecord, isStep, placeOf } from './describe-record.ts';
 
 /** Where a recorded run and today's definition part. */
@@ -22,14 +23,26 @@ export class ReplayJournal extends RecordedJournal {
   readonly #all: readonly StepRecord[];
   readonly #isOpen: boolean;
   readonly #asked = new Set<string>();
+  /** The present names of recorded agents that have another name by now. */
+  readonly #names: Readonly<Record<string, string>>;
+  /** Where a part of the flow has come to the end of the history, by position. */
+  readonly stops = new Map<
+    string,
+    { readonly kind: PendingWait['kind'] | 'agent'; readonly name?: string | undefined }
+  >();
   /** The first difference. */
   difference: ReplayDifference | undefined;
   /** A part of the flow has come to the end of the history, and can't continue. */
   isAtEnd = false;
 
   /** @param isOpen - the recorded run did not reach the end of its flow */
-  constructor({ steps }: ExecutionHistory, isOpen: boolean) {
+  constructor(
+    { steps }: Pick<ExecutionHistory, 'steps'>,
+    isOpen: boolean,
+    names: Readonly<Record<string, string>> = {},
+  ) {
     super(steps);
+    this.#names = names;
     this.#all = steps;
     this.#isOpen = isOpen;
   }
@@ -48,8 +61,11 @@ export class ReplayJournal extends RecordedJournal {
 
   step(...[key, attempt, , , agent]: Parameters<Journal['step']>): StepRecord | Promise<undefined> {
     const stored = this.find(key);
-    if (!stored || stored.attempts < attempt) return this.#end(key, `agent \`${agent}\``);
-    if (stored.name === agent) return stored;
+    if (!stored || stored.attempts < attempt) {
+      this.stops.set(key, { kind: 'agent', name: agent });
+      return this.#end(key, `agent \`${agent}\``);
+    }
+    if ((Object.hasOwn(this.#names, stored.name) ? this.#names[stored.name] : stored.name) === agent) return stored;
     const [expected, found] = [describeRecord(stored), `agent \`${agent}\``];
     throw this.#differ({
       at: key,
@@ -71,12 +87,22 @@ export class ReplayJournal extends RecordedJournal {
     return stored;
   }
 
-  override sleepUntil(): Promise<never> {
+  override sleepUntil(...[, , , { key, kind, name }]: Parameters<Journal['sleepUntil']>): Promise<never> {
+    this.stops.set(key, { kind, name });
     this.isAtEnd = true;
     return never();
   }
 
-  override async waitForSignal(...[key, name]: Parameters<Journal['waitForSignal']>): Promise<undefined> {
+  /** The step at this position has started a child, whose end is not recorded. */
+  stopAtChild(key: string, ensemble: string): Promise<never> {
+    this.stops.set(key, { kind: 'child', name: ensemble });
+    this.isAtEnd = true;
+    return never();
+  }
+
+  override async waitForSignal(...given: Parameters<Journal['waitForSignal']>): Promise<undefined> {
+    const [key, name, , , , place] = given;
+    this.stops.set(place.key, { kind: place.kind, name });
     return this.#end(key, `a wait for the signal \`${name}\``);
   }
 

@@ -1,7 +1,7 @@
 /** Says in words what a stored record is. Keys have the form that the interpreter gives them. */
 
-import { isPart } from '../../engine/ensemble/step-kind.ts';
-import type { StepRecord } from '../../engine/execution/stored-execution.ts';
+import { isPart } from '../ensemble/step-kind.ts';
+import type { StepRecord } from '../execution/stored-execution.ts';
 
 /** The decisions, by the end of their keys. `isStep`: a step of the flow made the decision, so the flow must reach it again. */
 const DECISIONS: readonly (readonly [end: string, text: string, isStep: boolean])[] = [

@@ -1,0 +1,238 @@
+/** Gives executions that have not ended another definition, if what is recorded of them replays in it. */
+
+import pLimit from 'p-limit';
+import { OrchestratorError } from '../../engine/base/errors.ts';
+import type { Json } from '../../engine/base/json/json.ts';
+import { isMap } from '../../engine/base/json/is-map.ts';
+import { refuseUnknownKeys } from '../../engine/base/read-options.ts';
+import { agentAlone } from '../../engine/ensemble/name.ts';
+import { type ExecutionMove, isFinal, type OpenStatus, OPEN_STATUSES } from '../../engine/execution/execution.ts';
+import { normalizeExecutionId } from '../../engine/execution/id.ts';
+import type { Handover, StepRecord } from '../../engine/execution/stored-execution.ts';
+import type { Principal } from '../../engine/access/token.ts';
+import type { AttachedEngine } from '../../engine/execution/execution-engine.port.ts';
+import type { Clock } from '../../engine/host/clock.port.ts';
+import type { MaybePromise } from '../../engine/operation/operation.port.ts';
+import type {
+  ExecutionQuery,
+  RecordReader,
+  Repin,
+  Storage,
+  StoredDefinition,
+} from '../../engine/storage/storage.port.ts';
+import type { Turns } from '../../engine/events/rules/execution-events.ts';
+import type { ReplayDifference } from '../../engine/running/replay-journal.ts';
+import type { LoadedEnsemble } from '../definitions/load-definitions.ts';
+import { checkPrincipal } from '../options/options.ts';
+import { type ExecutionSelection, readExecutionFilter } from '../runs/execution-filter.ts';
+import { type NameMap, replayOpen } from './replay-open.ts';
+import { readRecords } from '../runs/read-records.ts';
+
+export interface MoveOptions extends Omit<ExecutionSelection, 'errorCode' | 'unresolved'> {
+  /** Only this execution. */
+  readonly id?: string | undefined;
+  /** `latest`, the definition that new executions get, or the hash of a definition that the store has: the `version` of a record. */
+  readonly to: string;
+  /** Old names of agents and signals, and the new ones. An agent at the same position with another name is a difference without it. */
+  readonly map?: NameMap | undefined;
+  /** Only says what would be moved. Default false. */
+  readonly dryRun?: boolean | undefined;
+  /** Whose name the record of each move has. */
+  readonly principal?: Principal | undefined;
+}
+
+/** An execution that was not moved, and why. */
+export interface RefusedMove extends ReplayDifference {
+  readonly executionId: string;
+  readonly ensemble: string;
+}
+
+export interface Moves {
+  /** How many executions match the filter and have not ended: the sum of the three numbers below. */
+  readonly matched: number;
+  /** With `dryRun`, how many can be moved. */
+  readonly moved: number;
+  /** They had the definition already, or have ended meanwhile. */
+  readonly unchanged: number;
+  readonly refused: number;
+  /** The first 1,000. */
+  readonly refusals: readonly RefusedMove[];
+}
+
+/** What became of one execution. */
+export type Moved = 'moved' | 'unchanged' | RefusedMove;
+
+interface MoveDependencies {
+  readonly storage: Pick<Storage, 'executions' | 'definitions'>;
+  readonly records: RecordReader;
+  readonly turns: Turns;
+  readonly clock: Clock;
+  readonly env: Readonly<Record<string, string>>;
+  /** The ensemble with a name. @throws NOT_FOUND */
+  find(name: string): MaybePromise<LoadedEnsemble>;
+  restore(definition: StoredDefinition, ensemble: string): MaybePromise<LoadedEnsemble | string>;
+  readonly engine: Pick<AttachedEngine, 'runDue'>;
+}
+
+export interface Mover {
+  move(options: MoveOptions): Promise<Moves>;
+  /** Moves one execution. */
+  moveOne(
+    id: string,
+    ensemble: string,
+    options: Pick<MoveOptions, 'to' | 'map' | 'dryRun' | 'principal'>,
+  ): Promise<Moved>;
+}
+
+const KEYS = [
+  ...['id', 'ensemble', 'status', 'parentId', 'tag', 'since', 'until', 'search'],
+  ...['to', 'map', 'dryRun', 'principal'],
+];
+const PAGE = 100;
+const AT_ONCE = 8;
+const MAX_REFUSALS = 1_000;
+const MAX_MOVES = 20;
+/** How often an execution is read again that ran on meanwhile. */
+const MAX_TRIES = 3;
+const BUSY = 'a process runs it at the moment; move it when it waits, or try again';
+
+export function createMover(dependencies: MoveDependencies): Mover {
+  const { storage, records, turns, clock, env, find, restore, engine } = dependencies;
+  const { executions, definitions } = storage;
+
+  /** @throws NOT_FOUND, NOT_CONFIGURED */
+  const targetOf = async (ensemble: string, to: string): Promise<LoadedEnsemble> => {
+    if (to === 'latest') return find(ensemble);
+    const stored = await definitions.get(to);
+    if (!stored || stored.definition.name !== ensemble)
+      throw new OrchestratorError('NOT_FOUND', `\`to\`: the store has no definition ${to} of ensemble \`${ensemble}\``);
+    const loaded = await restore(stored, ensemble);
+    if (typeof loaded !== 'string') return loaded;
+    throw new OrchestratorError('NOT_CONFIGURED', `\`to\`: this process can't use definition ${to}: ${loaded}`);
+  };
+
+  const recordsOf = async (id: string): Promise<StepRecord[]> => {
+    const steps: StepRecord[] = [];
+    for await (const step of readRecords(records, turns, id)) steps.push(step);
+    return steps;
+  };
+
+  const moveOne: Mover['moveOne'] = async (id, ensemble, { to, map = {}, dryRun = false, principal }) => {
+    const refuse = (difference: ReplayDifference): RefusedMove => ({ executionId: id, ensemble, ...difference });
+    if (agentAlone(ensemble) !== undefined)
+      return refuse({ at: 'ensemble', expected: null, found: null, reason: 'an agent that runs alone has no flow' });
+    const target = await targetOf(ensemble, to);
+    const { stored } = target.compiled;
+    for (let tries = 0; tries < MAX_TRIES; tries++) {
+      const pinned = await executions.getPinned(id);
+      const [accepted, record] = [
+        await records.executions.getAccepted(id),
+        await records.executions.get(id, { agents: false }),
+      ];
+      if (!pinned || !accepted || !record || isFinal(record.status) || pinned.version === stored.version)
+        return 'unchanged';
+      if (!pinned.isFree && !dryRun)
+        return refuse({ at: 'status', expected: 'waiting', found: record.status, reason: BUSY });
+      const { waitingFor = [] } = pinned.handover ?? {};
+      const open = { execution: accepted, steps: await recordsOf(id), status: record.status, waitingFor };
+      const difference = await replayOpen(target, open, env, map);
+      if (difference) return refuse(difference);
+      if (dryRun) return 'moved';
+      await definitions.put(stored);
+      const move: ExecutionMove = {
+        ...{ from: pinned.version, to: stored.version, at: clock.now() },
+        ...(principal && { by: principal.name }),
+      };
+      const change = repinOf(pinned.epoch, move, pinned.handover, map);
+      if (await executions.repin(id, change)) {
+        if (change.dueAt !== undefined) engine.runDue(AT_ONCE).catch(() => undefined);
+        return 'moved';
+      }
+    }
+    return refuse({ at: 'status', expected: 'waiting', found: 'running', reason: BUSY });
+  };
+
+  const move: Mover['move'] = async (options) => {
+    const queries = readOptions(options);
+    const limit = pLimit(AT_ONCE);
+    const outcomes: Record<'moved' | 'unchanged' | 'refused', number> = { moved: 0, unchanged: 0, refused: 0 };
+    const refusals: RefusedMove[] = [];
+    const take = (outcome: Moved): void => {
+      if (typeof outcome === 'string') outcomes[outcome] += 1;
+      else {
+        outcomes.refused += 1;
+        if (refusals.length < MAX_REFUSALS) refusals.push(outcome);
+      }
+    };
+    if (options.id !== undefined) {
+      const id = normalizeExecutionId(options.id);
+      const found = await records.executions.getStatus(id);
+      if (!found) throw new OrchestratorError('NOT_FOUND', `there is no execution ${id}`);
+      take(await moveOne(id, found.ensemble, options));
+    } else {
+      for (const query of queries)
+        for await (const page of pagesOf(records, {
+          ...query,
+          until: Math.min(query.until ?? Infinity, clock.now() + 1),
+        }))
+          for (const outcome of await Promise.all(
+            page.map((one) => limit(() => moveOne(one.id, one.ensemble, options))),
+          ))
+            take(outcome);
+    }
+    const matched = outcomes.moved + outcomes.unchanged + outcomes.refused;
+    return { matched, ...outcomes, refusals };
+  };
+  return { move, moveOne };
+}
+
+function repinOf(epoch: number, move: ExecutionMove, before: Handover | undefined, map: NameMap): Repin {
+  const { moves = [], waitingFor = [], ...rest } = before ?? { waited: 0, recoveries: 0 };
+  const isRenamed = (name: string | undefined): name is string => name !== undefined && Object.hasOwn(map, name);
+  const handover: Handover = {
+    ...rest,
+    waitingFor: waitingFor.map((wait) => (isRenamed(wait.name) ? { ...wait, name: map[wait.name] as string } : wait)),
+    moves: [...moves, move].slice(-MAX_MOVES),
+  };
+  // The store knows the old names of the signals: the execution runs once more, and waits for the new ones.
+  const isWoken = waitingFor.some(({ kind, name }) => kind === 'signal' && isRenamed(name));
+  return { epoch, from: move.from, to: move.to, handover, ...(isWoken && { dueAt: move.at }) };
+}
+
+/** The open executions of a query, the oldest first. What is accepted meanwhile does not count. */
+export async function* pagesOf({ executions }: RecordReader, query: Omit<ExecutionQuery, 'limit'>) {
+  for (let before: ExecutionQuery['before']; ; ) {
+    const page = await executions.list({ ...query, order: 'oldest', limit: PAGE, ...(before && { before }) });
+    if (page.length > 0) yield page;
+    const last = page.at(-1);
+    if (!last || page.length < PAGE) return;
+    before = { createdAt: last.createdAt, id: last.id };
+  }
+}
+
+/** @returns a query for each status @throws INVALID_REQUEST, TypeError */
+function readOptions(options: MoveOptions): readonly Omit<ExecutionQuery, 'limit'>[] {
+  refuseUnknownKeys(options, KEYS, 'executions.move');
+  const { id, to, map, dryRun, principal, ...filter } = options;
+  if (dryRun !== undefined && typeof dryRun !== 'boolean') throw invalid('`dryRun` must be true or false');
+  checkTarget(to, map);
+  checkPrincipal(principal);
+  const { limit: _limit, status, ...query } = readExecutionFilter(filter).query;
+  if (id === undefined && status === undefined && Object.keys(query).length === 0)
+    throw invalid('executions.move needs an `id` or at least one filter, such as `ensemble`');
+  if (status !== undefined && isFinal(status))
+    throw invalid(`\`status\` must be ${OPEN_STATUSES.join(', ')}: \`${status}\` has ended`);
+  const statuses: readonly OpenStatus[] = status === undefined ? OPEN_STATUSES : [status as OpenStatus];
+  return statuses.map((one) => ({ ...query, status: one }));
+}
+
+/** @throws INVALID_REQUEST */
+export function checkTarget(to: string | undefined, map: NameMap | undefined): void {
+  if (typeof to !== 'string' || to === '') throw invalid('`to` must be `latest` or the hash of a definition');
+  if (map !== undefined && !(isMap(map as Json) && Object.values(map).every((name) => typeof name === 'string')))
+    throw invalid('`map` must have the new name of each old one, such as { charge: "pay" }');
+}
+
+function invalid(message: string): OrchestratorError {
+  return new OrchestratorError('INVALID_REQUEST', message);
+}
