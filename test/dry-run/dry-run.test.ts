@@ -5,6 +5,8 @@ import * as z from 'zod';
 import { embeddedEngine } from '../../src/adapters/embedded-engine/embedded-engine.ts';
 import { manualClock } from '../../src/adapters/clock/manual-clock.ts';
 import { MASKING, type ServedDependencies } from '../../src/engine/host/masking.port.ts';
+import { systemClock } from '../../src/adapters/clock/system-clock.ts';
+import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
 import { memoryMail } from '../../src/adapters/mail/memory-mail.ts';
 import { stubHttp } from '../../src/entries/testing.ts';
 import { sqliteStorage } from '../../src/entries/sqlite.ts';
@@ -312,5 +314,143 @@ flow:
     expect(plan?.[0]?.input).toHaveLength(1_500);
     expect(plan?.at(-1)).toMatchObject({ omitted: true, name: 'one' });
     expect(plan?.at(-1)).not.toHaveProperty('input');
+  });
+
+  it('`like`: a step that has moved gets its own result, a new one none, and a child its recorded end', async () => {
+    const step = (name: string) => `  - { agent: ${name}, operation: code, config: { script: double }, input: 4 }\n`;
+    const child = `name: child\nflow:\n${step('inner')}outputs: { y: "\${inner.output}" }`;
+    const before = `name: order\nflow:\n${step('old')}  - { ensemble: child, name: kid }\n`;
+    const storage = memoryStorage({ shared: true });
+    const real = app([before, child], { storage });
+    const { id } = await real.orchestrator.execute('order', {});
+    const after = `name: order\nflow:\n${step('fresh')}${step('old')}  - { ensemble: child, name: kid }\noutputs: { old: "\${old.output}", fresh: "\${fresh.output}" }`;
+    const { output, plan } = await app([after, child], { storage, clock: real.clock }).dry('order', {}, { like: id });
+    expect(output).toEqual({ old: 8, fresh: null });
+    expect(plan?.map(({ name, from }) => [name, from])).toEqual([
+      ['fresh', 'types'],
+      ['old', 'execution'],
+      ['child', undefined],
+      ['inner', 'types'],
+    ]);
+    const same = await app([before, child], { storage, clock: real.clock }).dry('order', {}, { like: id });
+    expect(same.plan?.map(({ name, from, output: gave }) => [name, from, gave])).toEqual([
+      ['old', 'execution', 8],
+      ['child', 'execution', { y: 8 }],
+    ]);
+  });
+
+  it('`runScripts`: timeouts and races end a script as they would, and what it charges is charged', async () => {
+    const never = { never: () => new Promise(() => {}), double: () => 1 };
+    const timed = `name: timed
+flow:
+  - { agent: slow, operation: code, timeout: 50ms, config: { script: never }, continueOnError: true }
+  - parallel: [{ agent: fast, operation: code, config: { script: double } }, { agent: lost, operation: code, config: { script: never } }]
+    waitFor: any
+  - { sleep: 5h }
+  - { agent: last, operation: code, config: { script: double } }`;
+    const { dry, orchestrator } = app([timed], { scripts: never as never, clock: systemClock() });
+    const { token } = await orchestrator.tokens.create({ name: 't', scopes: ['execute:ensembles'] });
+    const principal = await orchestrator.tokens.verify(token);
+    const { status, plan } = await dry('timed', {}, { runScripts: true }, { principal });
+    expect([status, plan?.[0]?.error?.code, plan?.at(-1)?.name]).toEqual(['completed', 'TIMEOUT', 'last']);
+    expect((await orchestrator.usage.get(principal)).executions).toMatchObject({ used: 1 });
+  });
+
+  it('is cancelled by the signal of its caller', async () => {
+    const flow = 'name: long\nflow: [{ agent: slow, operation: code, config: { script: never } }]';
+    const scripts = { never: () => new Promise(() => {}) };
+    const { dry } = app([flow], { scripts: scripts as never, clock: systemClock() });
+    const controller = new AbortController();
+    setTimeout(() => controller.abort(), 50);
+    expect((await dry('long', {}, { runScripts: true }, { signal: controller.signal })).status).toBe('cancelled');
+    expect((await dry('long', {}, true, { signal: AbortSignal.abort() })).status).toBe('cancelled');
+  });
+
+  it('makes up values that their schemas accept', async () => {
+    const made = `
+name: made
+flow:
+  - agent: a
+    operation: code
+    config: { script: double }
+    output:
+      type: object
+      required: [n, odd, mail, day, code, size]
+      properties:
+        n: { type: integer, minimum: 10 }
+        odd: { type: integer, exclusiveMinimum: 1, multipleOf: 3, maximum: 9 }
+        mail: { type: string, format: email }
+        day: { type: string, format: date }
+        code: { type: string, minLength: 5 }
+        size: { enum: [small, large] }
+  - { ensemble: taken, input: "\${a.output}" }
+  - { wait: form, name: form, fields: { type: object, required: [n], properties: { n: { type: integer, minimum: 5, default: 7 } } } }
+outputs: { n: "\${form.output.n}" }`;
+    const taken = `name: taken
+inputs: { type: object, required: [n, mail, day, code], properties: { n: { type: integer, minimum: 10 }, odd: { type: integer, multipleOf: 3 }, mail: { type: string, format: email }, day: { type: string, format: date }, code: { type: string, minLength: 5 }, size: { enum: [small, large] } } }
+flow: []`;
+    const { status, error, plan, output } = await app([made, taken]).dry('made');
+    expect([status, error, output]).toEqual(['completed', undefined, { n: 7 }]);
+    expect(plan?.[0]?.output).toEqual({
+      n: 10,
+      odd: 3,
+      mail: 'ada@example.com',
+      day: '2026-01-31',
+      code: 'xxxxx',
+      size: 'small',
+    });
+    const list = 'output: { type: array, minItems: 5000000, items: { type: string } }';
+    const many = `name: many\nflow: [{ agent: a, operation: code, config: { script: double }, ${list} }]`;
+    expect((await app([many]).dry('many')).agents[0]?.output).toHaveLength(1_999);
+  });
+
+  it('shows a child that is refused, cancels one that loses a race, and has one state of each ensemble', async () => {
+    const child = (more: string) => `name: child\n${more}`;
+    const count =
+      'state: { initial: { c: 0 } }\nflow: [{ agent: a, operation: code, config: { script: double }, setState: { c: "${state.c + 1}" } }]\noutputs: { c: "${state.c}" }';
+    const twice =
+      'name: twice\nflow: [{ ensemble: child, name: one }, { ensemble: child, name: two }]\noutputs: { c: "${two.output.c}" }';
+    expect((await app([twice, child(count)]).dry('twice')).output).toEqual({ c: 2 });
+    const refused = 'name: parent\nflow: [{ ensemble: child, input: { n: "${input.n}" }, continueOnError: true }]';
+    const needy = child('inputs: { n: { type: number, required: true } }\nflow: []');
+    const { plan } = await app([refused, needy]).dry('parent', { n: 'x' });
+    expect(plan).toMatchObject([{ key: 'flow[0]', kind: 'ensemble', error: { code: 'INVALID_INPUT' } }]);
+    const race =
+      'name: race\nflow: [{ parallel: [{ ensemble: child }, { agent: z, operation: code, config: { script: double } }], waitFor: any }, { sleep: 5h }]';
+    const late = child('flow: [{ sleep: 2h }, { agent: late, operation: code, config: { script: double } }]');
+    const names = (await app([race, late]).dry('race')).plan?.map(({ name, kind }) => name || kind);
+    expect(names).not.toContain('late');
+  });
+
+  it('hides what an expression has made of a secret', async () => {
+    const flow = `name: loud
+flow:
+  - { agent: a, operation: api, config: { url: 'https://x.example/', headers: { Y: "\${upper(env.KEY)}", Z: "k \${env.KEY}" } } }
+  - { agent: b, operation: shout, input: { key: "\${upper(env.KEY)}", n: 1 } }`;
+    const { plan } = await app([flow]).dry('loud');
+    expect(plan?.[0]?.config).toMatchObject({ headers: { Y: '***', Z: 'k ***' } });
+    expect(plan?.[1]?.input).toEqual({ key: '***', n: 1 });
+  });
+
+  it('holds no more than its plan keeps, however often a large input is passed on', async () => {
+    const flow =
+      'name: mem\nflow:\n  - foreach: ${input.items}\n    steps: [{ agent: f, operation: code, config: { script: double } }]';
+    const { dry } = app([flow], { clock: systemClock() });
+    const input = { items: Array.from({ length: 3_000 }, (_, i) => i), big: 'x'.repeat(900_000) };
+    const before = process.memoryUsage().rss;
+    const { status, plan, metrics } = await dry('mem', input);
+    expect([status, plan?.length, metrics.agents]).toEqual(['completed', 1_000, 3_000]);
+    expect(process.memoryUsage().rss - before).toBeLessThan(600_000_000);
+  });
+
+  it('of an agent alone, and of a member of a route, gives a value of its type', async () => {
+    const declared = {
+      operation: 'shout',
+      output: { type: 'object', required: ['n'], properties: { n: { type: 'integer' } } },
+    };
+    const flow = 'name: routed\nflow: [{ agent: choose, routes: [{ default: true, member: alone }] }]';
+    const { orchestrator, dry } = app([flow], { agents: [{ name: 'alone', ...declared }] } as never);
+    expect((await orchestrator.executeAgent('alone', {}, { dryRun: true })).output).toEqual({ n: 1 });
+    expect((await dry('routed')).plan).toMatchObject([{ key: 'flow[0].alone', output: { n: 1 } }]);
   });
 });

@@ -262,7 +262,7 @@ describe('the life of a job', () => {
 
 describe('bad input', () => {
   it.each([
-    [{ action: 'pause', filter: { tag: 'a' } }, 'INVALID_REQUEST', 'must be `cancel`, `retry` or `delete`'],
+    [{ action: 'pause', filter: { tag: 'a' } }, 'INVALID_REQUEST', 'must be `cancel`, `retry`, `move` or `delete`'],
     [{ action: 'cancel', filter: {} }, 'INVALID_REQUEST', '`filter` must have at least one filter'],
     [{ action: 'cancel', filter: { status: 'paid' } }, 'INVALID_REQUEST', '`status` must be one of'],
     [{ action: 'cancel', filter: { status: 'failed' } }, 'INVALID_REQUEST', '`cancel` is for active executions'],

@@ -137,6 +137,8 @@ export interface CompiledAgentStep {
   readonly references: CompiledReferences | undefined;
   /** The same with the prompt of a route, when that refers to a component. Undefined when it takes no prompt. */
   readonly routed: CompiledReferences | undefined;
+  /** The paths of what reads secrets: in its `config` and its `input`, which is the first part of each. */
+  readonly secrets: readonly (readonly (string | number)[])[];
   readonly readsState: boolean;
   /** Whether no step follows: then its result is stored together with the end of the execution. */
   readonly last: boolean;

@@ -63,6 +63,13 @@ export interface DecisionFacts {
 /** What a branch waits for, and at which step. */
 export type WaitPlace = Omit<PendingWait, 'since' | 'until'>;
 
+/** What is about to run. */
+export interface AttemptedStep {
+  readonly operation: { readonly name: string };
+  /** The paths of what reads secrets: in its `config` and its `input`, which is the first part of each. */
+  readonly secrets: readonly (readonly (string | number)[])[];
+}
+
 /**
  * In a resumed run, the journal replays the stored records, in the order in which the flow asks for them. The replay ends at the
  * first record that the flow asks for and that is not stored.
@@ -89,10 +96,10 @@ export interface Journal {
    * Checks, right before each effect, whether this process still holds the execution.
    * @param key - of the agent whose operation is about to run. Absent for a part of an attempt
    * @param context - what the operation gets
-   * @param operation - its name
+   * @param step - what runs
    * @returns undefined if it does. Otherwise a promise: wait for it, then check again
    */
-  waitForLease(key?: string, context?: OperationContext, operation?: string): Promise<void> | undefined;
+  waitForLease(key?: string, context?: OperationContext, step?: AttemptedStep): Promise<void> | undefined;
 
   /**
    * Returns the decision under `key`, or stores the result of `compute` as the decision. For values that a replay can't compute again.

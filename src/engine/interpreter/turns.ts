@@ -15,6 +15,9 @@ export class Turns {
   /** The monotonic instant at the latest read of the clock. */
   now = 0;
   readonly #clock: Clock;
+  readonly #real: Pick<Clock, 'monotonic'> | undefined;
+  /** The instant of the real clock at the latest read. */
+  #realNow = 0;
   /** Whether a callback at the end of the current turn is registered. */
   #isWatched = false;
   /** The monotonic instant of the first step of this turn. */
@@ -22,8 +25,10 @@ export class Turns {
   /** Steps of this turn. */
   #steps = 0;
 
-  constructor(clock: Clock) {
+  /** @param real - measures how long a turn takes, where the clock of the runs does not advance by itself. Default: the clock */
+  constructor(clock: Clock, real?: Pick<Clock, 'monotonic'>) {
     this.#clock = clock;
+    this.#real = real;
   }
 
   /** Counts a step that begins. @returns whether it has to wait for the next turn */
@@ -31,7 +36,7 @@ export class Turns {
     if (!this.#isWatched) this.#watch();
     this.#steps += 1;
     if (this.#steps % READ_CLOCK_EVERY === 0) this.readClock();
-    const took = this.now - this.#since;
+    const took = this.#passed;
     return took >= MAX_MS || (took === 0 && this.#steps > MAX_STEPS);
   }
 
@@ -39,12 +44,13 @@ export class Turns {
   async pause(): Promise<void> {
     if (!this.#isWatched) this.#watch();
     this.readClock();
-    if (this.now - this.#since >= MAX_MS) await this.next();
+    if (this.#passed >= MAX_MS) await this.next();
   }
 
   /** Call it after work that may have taken long. */
   readClock(): void {
     this.now = this.#clock.monotonic();
+    if (this.#real) this.#realNow = this.#real.monotonic();
   }
 
   /** Resolves on the next turn. */
@@ -52,10 +58,15 @@ export class Turns {
     return turnOf(this.#clock);
   }
 
+  /** ms of this turn so far. */
+  get #passed(): number {
+    return (this.#real ? this.#realNow : this.now) - this.#since;
+  }
+
   #watch(): void {
     this.#isWatched = true;
     this.readClock();
-    this.#since = this.now;
+    this.#since = this.#real ? this.#realNow : this.now;
     this.#steps = 0;
     void this.next().then(() => {
       this.#isWatched = false;

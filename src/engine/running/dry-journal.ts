@@ -1,14 +1,14 @@
 /** The journal of a dry run: no operation runs. What a step gives is made up, and what it would get is written into a plan. */
 
-import { cloneJson, type Json, type JsonObject } from '../base/json/json.ts';
+import type { Json, JsonObject } from '../base/json/json.ts';
 import { andThen, type MaybePromise } from '../base/maybe-promise.ts';
 import type { UsedComponent } from '../component/component.ts';
 import { roleOf } from '../ensemble/step-kind.ts';
-import type { ExecutionError, PlannedStep } from '../execution/execution.ts';
+import type { ExecutionError } from '../execution/execution.ts';
 import type { Journal, StepOptions, TakenSignal } from '../execution/journal.port.ts';
 import type { StepRecord } from '../execution/stored-execution.ts';
 import type { Clock } from '../host/clock.port.ts';
-import type { OperationContext } from '../operation/operation.port.ts';
+import type { DryPlan, NewPlannedStep } from './dry-plan.ts';
 import { PinnedComponents } from './pinned-components.ts';
 import { never } from './recorded-journal.ts';
 
@@ -20,29 +20,20 @@ export interface DryAnswer {
   readonly unknown: readonly string[];
 }
 
-type Writable<T> = { -readonly [K in keyof T]: T[K] };
-/** A step of a plan that is being made. */
-export type NewPlannedStep = Writable<PlannedStep>;
-
 export interface DryRun {
   /** A clock of its own: a wait takes no time. */
   readonly clock: Clock;
-  /** Unix ms, of that clock. */
-  readonly startedAt: number;
-  /** Of the execution and its children, in the order in which their steps happen. */
-  readonly plan: NewPlannedStep[];
+  readonly plan: DryPlan;
   /** See `PlannedStep`. */
   readonly within: string | undefined;
   /** What the agent at a position gives. */
-  answer(key: string): DryAnswer;
-  /** The payload of the signal for which the step at a position waits. Undefined: no signal comes in time. */
-  payload(key: string): DryAnswer | undefined;
+  answer(key: string, agent: string): DryAnswer;
+  /** The payload of the signal for which the step at a position waits. Undefined, if the wait may end by itself: no signal comes in time. */
+  payload(key: string, signal: string, mayEnd: boolean): DryAnswer | undefined;
   /** Whether an operation runs. */
   runs(operation: string): boolean;
-  /** A value without its secrets. */
-  mask<V extends Json>(value: V): V;
-  /** The state of the ensemble at the beginning. */
-  state(): MaybePromise<JsonObject | undefined>;
+  /** The state of the ensemble, as the dry run has it. */
+  readonly state: { get(): MaybePromise<JsonObject | undefined>; set(state: JsonObject): void };
   /** Real work begins. @returns a function to call at its end */
   begin(): () => void;
 }
@@ -50,7 +41,8 @@ export interface DryRun {
 interface Begun {
   readonly options: StepOptions;
   settle(record: StepRecord | undefined): void;
-  planned?: NewPlannedStep;
+  /** Also of its earlier attempts. */
+  planned: NewPlannedStep | undefined;
   end?: () => void;
 }
 
@@ -61,8 +53,6 @@ export class DryJournal implements Journal {
   readonly #run: DryRun;
   readonly #components = new PinnedComponents();
   readonly #begun = new Map<string, Begun>();
-  #state: JsonObject | undefined;
-  #hasState = false;
 
   constructor(run: DryRun) {
     this.#run = run;
@@ -70,27 +60,30 @@ export class DryJournal implements Journal {
 
   step(...[key, , run, options, agent]: Parameters<Journal['step']>): Promise<StepRecord | undefined> {
     return new Promise((resolve, reject) => {
-      this.#begun.set(key, { options, settle: resolve });
+      this.#begun.set(key, { options, settle: resolve, planned: this.#begun.get(key)?.planned });
       Promise.resolve(run((record) => this.#keep(key, agent, record))).then(resolve, reject);
     });
   }
 
-  waitForLease(key?: string, context?: OperationContext, operation = ''): Promise<void> | undefined {
+  waitForLease(...[key, context, step]: Parameters<Journal['waitForLease']>): Promise<void> | undefined {
     const begun = key === undefined ? undefined : this.#begun.get(key);
     // A part of an attempt that runs.
-    if (key === undefined || !begun || !context) return undefined;
-    const { mask, runs, begin, answer, clock } = this.#run;
+    if (key === undefined || !begun || !context || !step) return undefined;
+    const { plan, runs, begin, answer, clock } = this.#run;
     const { agent: name } = context.execution;
-    const planned = this.plan({ key, kind: 'agent', name, operation });
+    const { name: operation } = step.operation;
+    const planned = begun.planned ?? this.plan({ key, kind: 'agent', name, operation });
     begun.planned = planned;
-    planned.input = mask(cloneJson(context.input));
-    planned.config = mask(cloneJson(context.config) as JsonObject);
+    plan.put(planned, 'input', context.input, step.secrets);
+    plan.put(planned, 'config', context.config, step.secrets);
     if (runs(operation)) {
       planned.from = 'operation';
       begun.end = begin();
+      // An operation that was stopped may never end.
+      context.signal.addEventListener('abort', begun.end, { once: true });
       return undefined;
     }
-    const { output, error, from, unknown } = answer(key);
+    const { output, error, from, unknown } = answer(key, name);
     planned.from = from;
     if (unknown.length > 0) planned.unknown = unknown;
     const about = { key, name, attempts: 1, startedAt: clock.now(), duration: 0 };
@@ -102,33 +95,35 @@ export class DryJournal implements Journal {
   }
 
   /** Adds a step to the plan. */
-  plan(step: Omit<PlannedStep, 'at'>): NewPlannedStep {
-    const { plan, clock, startedAt, within } = this.#run;
-    const planned = { ...step, ...(within !== undefined && { within }), at: clock.now() - startedAt };
-    plan.push(planned);
-    return planned;
+  plan(step: Pick<NewPlannedStep, 'key' | 'kind' | 'name' | 'operation' | 'skipped' | 'until'>): NewPlannedStep {
+    return this.#run.plan.add({ ...step, within: this.#run.within });
   }
 
   #keep(key: string, name: string, made: StepRecord | undefined): MaybePromise<StepRecord | undefined> {
     const begun = this.#begun.get(key);
     begun?.end?.();
-    if (!made || made.retryAt !== undefined) return made;
+    if (!made) return made;
+    // Its input or its config can't be computed: then it has no plan yet.
+    const planned = begun?.planned ?? this.plan({ key, kind: 'agent', name });
+    if (made.error) planned.error = made.error;
+    else delete planned.error;
+    if (made.retryAt !== undefined) return made;
+    this.#begun.delete(key);
     return andThen(this.#changeState(made, begun?.options.state), (record) => {
       this.records.push(record);
-      // Its input or its config can't be computed: then it has no plan yet.
-      const planned = begun?.planned ?? this.plan({ key, kind: 'agent', name });
       if (record.error) planned.error = record.error;
-      else planned.output = this.#run.mask(cloneJson(record.output));
+      else this.#run.plan.put(planned, 'output', record.output);
       return record;
     });
   }
 
   #changeState(made: StepRecord, update: StepOptions['state']): MaybePromise<StepRecord> {
     if (!update) return made;
-    return andThen(this.readState(), (current) => {
+    const { state } = this.#run;
+    return andThen(state.get(), (current) => {
       const { record, value } = update.next(current, made);
       if (value) {
-        this.#state = value;
+        state.set(value);
         update.stored(value);
       }
       return record;
@@ -136,18 +131,22 @@ export class DryJournal implements Journal {
   }
 
   readState(): MaybePromise<JsonObject | undefined> {
-    if (this.#hasState) return this.#state;
-    return andThen(this.#run.state(), (state) => {
-      if (!this.#hasState) {
-        this.#hasState = true;
-        this.#state = state;
-      }
-      return this.#state;
-    });
+    return this.#run.state.get();
   }
 
-  decide(...[, compute]: Parameters<Journal['decide']>): Json {
-    return compute();
+  decide(...[key, compute]: Parameters<Journal['decide']>): Json {
+    const decision = compute();
+    const { payload, code } = (decision ?? {}) as {
+      payload?: { refused?: true; error?: ExecutionError };
+      code?: string;
+    };
+    const { kind, step = '' } = roleOf({ key, note: true }) ?? {};
+    // A child that is not started has no plan of its own.
+    if (kind === 'ensemble' && (payload?.refused || code !== undefined)) {
+      const error = payload?.error ?? (decision as unknown as ExecutionError);
+      this.plan({ key: step, kind, name: '' }).error = error;
+    }
+    return decision;
   }
 
   mark({ key, output }: StepRecord): boolean {
@@ -167,17 +166,17 @@ export class DryJournal implements Journal {
 
   async waitForSignal(...given: Parameters<Journal['waitForSignal']>): Promise<TakenSignal | undefined> {
     const [, name, until, signal, onWait, { key }] = given;
-    const { clock, payload, mask } = this.#run;
+    const { clock, payload, plan } = this.#run;
     onWait();
     const planned = this.plan({ key, kind: 'wait', name });
-    const answer = payload(key);
+    const answer = payload(key, name, Number.isFinite(until));
     if (!answer) {
-      if (until === Number.POSITIVE_INFINITY) return never();
       await clock.sleep(Math.max(0, until - clock.now()), signal);
       return undefined;
     }
     const { output, from, unknown } = answer;
-    Object.assign(planned, { output: mask(cloneJson(output)), from, ...(unknown.length > 0 && { unknown }) });
+    plan.put(planned, 'output', output);
+    Object.assign(planned, { from, ...(unknown.length > 0 && { unknown }) });
     return { signal: `dry:${key}`, payload: output, at: clock.now() };
   }
 

@@ -168,7 +168,8 @@ function optionsOf(
         'INVALID_REQUEST',
         'a dry run takes no `id` and no `Idempotency-Key`: the real start under it would find the dry run',
       );
-    return { ...FROM_HTTP, dryRun, ...(tags !== undefined && { tags }) };
+    const dry = { ...FROM_HTTP, dryRun, ...readCallChain(request), ...(tags !== undefined && { tags }) };
+    return principal ? { ...dry, principal } : dry;
   }
   const from: ExecuteOptions = principal ? { ...FROM_HTTP, principal } : FROM_HTTP;
   if (idempotencyKey === undefined && id === undefined && tags === undefined && chain === undefined) return from;

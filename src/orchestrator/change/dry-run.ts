@@ -3,18 +3,18 @@
 import { manualClock } from '../../adapters/clock/manual-clock.ts';
 import { type ErrorCode, messageOf, OrchestratorError } from '../../engine/base/errors.ts';
 import { cloneJson, type Json, type JsonObject } from '../../engine/base/json/json.ts';
-import { jsonTextBytes } from '../../engine/base/json/measure-json.ts';
 import type { MaybePromise } from '../../engine/base/maybe-promise.ts';
 import { sampleOf } from '../../engine/definition/types/values-of-type.ts';
 import { unknownParts } from '../../engine/definition/types/type-text.ts';
 import type { Type } from '../../engine/definition/types/type.ts';
 import { placeOf } from '../../engine/ensemble/flow-places.ts';
-import { type DryRunOptions, type Execution, PLAN_KEY, type PlannedStep } from '../../engine/execution/execution.ts';
+import { type DryRunOptions, type Execution, PLAN_KEY } from '../../engine/execution/execution.ts';
 import type {
   AttachedEngine,
   ExecutionOutcome,
   InterpretedRun,
   LoadedDefinition,
+  RunOptions,
 } from '../../engine/execution/execution-engine.port.ts';
 import type { IdSource } from '../../engine/execution/id.ts';
 import type { Journal } from '../../engine/execution/journal.port.ts';
@@ -24,7 +24,8 @@ import type { Masking } from '../../engine/host/masking.port.ts';
 import type { RunPorts } from '../../engine/interpreter/run.ts';
 import { runEnsemble } from '../../engine/interpreter/run-ensemble.ts';
 import { Turns } from '../../engine/interpreter/turns.ts';
-import { type DryAnswer, DryJournal, type DryRun, type NewPlannedStep } from '../../engine/running/dry-journal.ts';
+import { type DryAnswer, DryJournal, type DryRun } from '../../engine/running/dry-journal.ts';
+import { DryPlan } from '../../engine/running/dry-plan.ts';
 import type { RecordReader, Storage } from '../../engine/storage/storage.port.ts';
 import type { LoadedEnsemble } from '../definitions/load-definitions.ts';
 import { createChildren } from '../runs/children.ts';
@@ -35,8 +36,6 @@ import type { Find } from '../runs/with-current-definition.ts';
 const MAX_ROUNDS = 3;
 /** A dry run that takes longer in real time is stopped: a script does not end. */
 const MAX_REAL_MS = 60_000;
-const MAX_PLANNED = 1_000;
-const MAX_PLAN_BYTES = 1024 * 1024;
 /** Operations of the library whose work is outside. `runScripts` does not run them. */
 const OUTSIDE: ReadonlySet<string> = new Set(['api', 'think', 'tools', 'email', 'sms', 'pdf', 'storage']);
 
@@ -53,7 +52,7 @@ interface DryRunDependencies {
 
 export interface DryRuns {
   /** Runs an execution with `trigger.dryRun` to its end. Its results and its plan are stored through the journal. */
-  run(ensemble: LoadedEnsemble, execution: NewExecution, journal: Journal): InterpretedRun;
+  run(ensemble: LoadedEnsemble, execution: NewExecution, journal: Journal, options: RunOptions): InterpretedRun;
   /**
    * The input of a dry run: the given one, or that of the execution of `like`.
    * @throws NOT_FOUND, INVALID_REQUEST if that is of another ensemble
@@ -76,8 +75,8 @@ export function createDryRuns(dependencies: DryRunDependencies): DryRuns {
   };
   return {
     inputOf,
-    run(ensemble, execution, journal) {
-      const world = new DryWorld(dependencies, execution);
+    run(ensemble, execution, journal, { cancelled, signal }) {
+      const world = new DryWorld(dependencies, execution, { resumed: false, cancelled, signal });
       const outcome = conclude(world, ensemble, execution, journal);
       return {
         outcome,
@@ -99,8 +98,8 @@ export function createDryRuns(dependencies: DryRunDependencies): DryRuns {
       const outcome = await world.drive(ensemble, execution, clock);
       if (outcome.status === 'lost') return outcome;
       for (const record of world.results) await storeResult(record, journal);
-      const plan = shorten(world.plan);
-      await journal.decide(PLAN_KEY, () => plan as unknown as Json, { name: '', at: execution.createdAt });
+      const plan = () => world.plan.steps as unknown as Json;
+      await journal.decide(PLAN_KEY, plan, { name: '', at: execution.createdAt });
       return outcome;
     } catch (thrown) {
       return failed('INTERNAL', `the dry run failed: ${messageOf(thrown)}`);
@@ -118,19 +117,21 @@ function failed(code: ErrorCode, message: string): ExecutionOutcome {
 
 /** One dry run, with those of its children. */
 class DryWorld {
-  readonly plan: NewPlannedStep[] = [];
+  readonly plan: DryPlan;
   readonly #dependencies: DryRunDependencies;
   readonly #options: DryRunOptions;
+  readonly #how: RunOptions;
   readonly #clock;
-  readonly #startedAt: number;
   readonly #ports: RunPorts;
   /** Where the steps of an execution are, by its id: see `PlannedStep.within`. */
   readonly #places = new Map<string, string | undefined>();
-  readonly #runs = new Set<InterpretedRun>();
-  /** What the execution of `like` has recorded, by key. */
-  readonly #recorded = new Map<string, StepRecord>();
+  /** By the id of the execution. */
+  readonly #runs = new Map<string, InterpretedRun>();
+  readonly #recorded: RecordedSteps = new RecordedSteps();
   /** How often the steps at a place have run. */
   readonly #turns = new Map<string, number>();
+  /** The states of ensembles, as the dry run has them. */
+  readonly #states = new Map<string, JsonObject | undefined>();
   #root: DryJournal | undefined;
   #children = 0;
   /** How many pieces of real work have begun and not ended. */
@@ -138,14 +139,18 @@ class DryWorld {
   #onWorked: (() => void) | undefined;
   #stopped: ((run: InterpretedRun) => void) | undefined;
 
-  constructor(dependencies: DryRunDependencies, { createdAt, trigger }: NewExecution) {
+  constructor(dependencies: DryRunDependencies, { createdAt, trigger }: NewExecution, how: RunOptions) {
     this.#dependencies = dependencies;
     this.#options = trigger.dryRun ?? {};
+    this.#how = how;
     this.#clock = manualClock({ now: createdAt });
-    this.#startedAt = createdAt;
-    const { ports, ids, find } = dependencies;
+    const { ports, ids, find, json } = dependencies;
     const { env, mask, resolveComponent } = ports;
     const clock = this.#clock;
+    this.plan = new DryPlan(
+      () => clock.now() - createdAt,
+      (value) => JSON.parse(json(value) as string),
+    );
     const children = createChildren({
       ...{ clock, ids, tracing: undefined, forget() {} },
       newId: (_ensemble, now) => ids.id('exec_', now),
@@ -154,11 +159,14 @@ class DryWorld {
       toLoadedDefinition: (ensemble) => this.#toDryDefinition(ensemble),
     });
     this.#ports = {
-      ...{ clock, children, env, mask, turns: new Turns(clock), keepsStacks: false, emit: undefined },
-      logger: this.#options.runScripts ? ports.logger : undefined,
-      maxRounds: this.#options.like === undefined ? MAX_ROUNDS : undefined,
+      ...{ clock, children, env, mask, turns: new Turns(clock, dependencies.clock), keepsStacks: false },
+      ...{ emit: undefined, logger: undefined },
+      get maxRounds() {
+        return MAX_ROUNDS + recorded.rounds;
+      },
       resolveComponent: resolveComponent && ((...given) => this.#work(() => resolveComponent(...given))),
     };
+    const recorded = this.#recorded;
   }
 
   get results(): readonly StepRecord[] {
@@ -167,7 +175,8 @@ class DryWorld {
 
   stop(by: (run: InterpretedRun) => void): void {
     this.#stopped = by;
-    for (const run of this.#runs) by(run);
+    for (const run of this.#runs.values()) by(run);
+    this.#onWorked?.();
   }
 
   /** Reads what the execution of `like` has recorded. @returns why it can't be read */
@@ -176,71 +185,84 @@ class DryWorld {
     if (like === undefined) return undefined;
     const { records, turns } = this.#dependencies;
     if (!(await records().executions.getStatus(like))) return `\`like\`: there is no execution ${like}`;
-    for await (const record of readRecords(records(), turns, like)) this.#recorded.set(record.key, record);
+    for await (const record of readRecords(records(), turns, like)) this.#recorded.add(record);
     return undefined;
   }
 
   async drive(ensemble: LoadedEnsemble, execution: NewExecution, real: Clock): Promise<ExecutionOutcome> {
     const { dryRun: _dry, ...trigger } = execution.trigger;
     let outcome: ExecutionOutcome | undefined;
-    void this.#begin(ensemble, { ...execution, trigger }).outcome.then((ended) => {
+    let isLate = false;
+    const cancelTimer = real.setTimer(MAX_REAL_MS, () => {
+      isLate = true;
+      this.stop((run) => run.abandon());
+    });
+    void this.#begin(ensemble, { ...execution, trigger }, this.#how).outcome.then((ended) => {
       outcome = ended;
     });
-    const until = real.monotonic() + MAX_REAL_MS;
-    while (outcome === undefined || this.#runs.size > 0) {
+    while (!isLate && (outcome === undefined || this.#runs.size > 0)) {
       await this.#clock.advance(0);
-      if (outcome?.status === 'lost' || (outcome && this.#runs.size === 0)) break;
-      if (real.monotonic() > until) {
-        this.stop((run) => run.abandon());
-        return failed('TIMEOUT', `the dry run was stopped after ${MAX_REAL_MS / 1000} s: a script does not end`);
-      }
-      if (this.#working > 0) await this.#untilWorked(real);
+      if (isLate || outcome?.status === 'lost' || (outcome && this.#runs.size === 0)) break;
+      if (this.#working > 0) await this.#advanceWhileWorking(real);
       else if (!(await this.#clock.advanceToNext())) await real.sleep(1);
     }
+    cancelTimer();
+    if (isLate)
+      return failed(
+        'TIMEOUT',
+        `the dry run was stopped after ${MAX_REAL_MS / 1000} s: it does too much, or a script does not end`,
+      );
     return outcome as ExecutionOutcome;
   }
 
-  #begin(ensemble: LoadedEnsemble, execution: NewExecution, within?: string): InterpretedRun {
+  #begin(ensemble: LoadedEnsemble, execution: NewExecution, how: RunOptions, within?: string): InterpretedRun {
     const journal = new DryJournal(this.#dryRunOf(ensemble, execution, within));
     this.#root ??= journal;
     this.#places.set(execution.id, within);
     const { compiled, checkOutput } = ensemble;
-    const begins = { resumed: false, cancelled: false };
-    const run = runEnsemble(compiled, execution, journal, this.#ports, begins, checkOutput);
-    this.#runs.add(run);
-    void run.outcome.then(() => this.#runs.delete(run));
+    const run = runEnsemble(compiled, execution, journal, this.#ports, how, checkOutput);
+    this.#runs.set(execution.id, run);
+    void run.outcome.then(() => this.#runs.delete(execution.id));
     this.#stopped?.(run);
     return run;
   }
 
   #dryRunOf(ensemble: LoadedEnsemble, execution: NewExecution, within: string | undefined): DryRun {
-    const { json, states } = this.#dependencies;
+    const { states } = this.#dependencies;
     const isRoot = this.#root === undefined;
-    const typeAt = (key: string) => ensemble.answers?.().get(key.replace(/\.(?:foreach|while)\[\d+\]/g, ''));
-    const nameAt = (key: string) => /\.?(\w+)$/.exec(key)?.[1] ?? 'value';
+    const { name } = ensemble.compiled;
     const made = (key: string): DryAnswer => {
-      const place = `${ensemble.compiled.name} ${placeOf(key)}`;
+      const place = `${name} ${placeOf(key)}`;
       const turn = this.#turns.get(place) ?? 0;
       this.#turns.set(place, turn + 1);
-      return answerOf(typeAt(key), nameAt(key), turn);
+      return answerOf(typeAt(ensemble, key), nameAt(key), turn);
     };
-    const recordedAt = (key: string) => (isRoot ? this.#recorded.get(key) : undefined);
+    const recorded = isRoot ? this.#recorded : undefined;
     return {
-      ...{ clock: this.#clock, startedAt: this.#startedAt, plan: this.plan, within },
-      answer(key) {
-        const known = recordedAt(key);
+      ...{ clock: this.#clock, plan: this.plan, within },
+      answer(key, agent) {
+        const known = recorded?.find(key, agent);
         if (!known) return made(key);
         return { output: cloneJson(known.output), error: known.error, from: 'execution', unknown: [] };
       },
-      payload(key) {
-        const known = recordedAt(`${key}.wait`)?.output as { signal: string | null; payload: Json } | undefined;
+      payload(key, signal, mayEnd) {
+        const known = recorded?.find(`${key}.wait`, signal)?.output as
+          | { signal: string | null; payload: Json }
+          | undefined;
         if (!known) return made(key);
-        if (known.signal === null) return undefined;
+        if (known.signal === null) return mayEnd ? undefined : made(key);
         return { output: cloneJson(known.payload), from: 'execution', unknown: [] };
       },
       runs: (operation) => this.#options.runScripts === true && !OUTSIDE.has(operation),
-      mask: (value) => JSON.parse(json(value) as string),
-      state: () => this.#work(async () => (await states.read(execution.ensemble))?.value as JsonObject | undefined),
+      state: {
+        get: async () => {
+          if (this.#states.has(name)) return this.#states.get(name);
+          const stored = await this.#work(() => states.read(execution.ensemble));
+          if (!this.#states.has(name)) this.#states.set(name, stored?.value as JsonObject | undefined);
+          return this.#states.get(name);
+        },
+        set: (state) => void this.#states.set(name, state),
+      },
       begin: () => this.#beginWork(),
     };
   }
@@ -251,15 +273,19 @@ class DryWorld {
       durability: 'none',
       run: (execution) => {
         const { parentId = '', key = '' } = execution.trigger;
-        const outer = this.#places.get(parentId);
-        const at = this.#clock.now() - this.#startedAt;
+        const within = this.#places.get(parentId);
         const { ensemble: name, input } = execution;
-        const shown = JSON.parse(this.#dependencies.json(input) as string) as Json;
-        const planned: NewPlannedStep = { key, kind: 'ensemble', name, at, input: shown };
-        if (outer !== undefined) planned.within = outer;
-        this.plan.push(planned);
-        const run = this.#begin(ensemble, execution, outer === undefined ? key : `${outer}/${key}`);
-        void run.outcome.then(({ output, error }) => Object.assign(planned, error ? { error } : { output }));
+        const planned = this.plan.add({ key, kind: 'ensemble', name, within });
+        this.plan.put(planned, 'input', input);
+        const known = within === undefined && this.#recorded.find(`${key}.ensemble`, '')?.output;
+        const run = known
+          ? endedRun(known)
+          : this.#begin(ensemble, execution, NEW, within === undefined ? key : `${within}/${key}`);
+        if (known) planned.from = 'execution';
+        void run.outcome.then(({ output, error }) => {
+          if (error) planned.error = error;
+          else this.plan.put(planned, 'output', output);
+        });
         return run;
       },
     };
@@ -274,16 +300,19 @@ class DryWorld {
       },
       begin: (execution, loaded) => {
         this.#children += 1;
-        const run = loaded.run(execution, undefined as never, { resumed: false, cancelled: false });
+        const run = loaded.run(execution, undefined as never, NEW);
         const { id, ensemble } = execution;
         return { finished: run.outcome.then((outcome) => ({ ...outcome, id, ensemble }) as unknown as Execution) };
       },
-      cancel: async () => undefined,
+      cancel: async (id) => {
+        this.#runs.get(id)?.stop('cancelled');
+        return undefined;
+      },
     };
     return engine as AttachedEngine;
   }
 
-  /** Real work, while which the clock stands. */
+  /** Real work: meanwhile, time passes as it does outside. */
   async #work<R>(work: () => MaybePromise<R>): Promise<R> {
     const end = this.#beginWork();
     try {
@@ -304,31 +333,81 @@ class DryWorld {
     };
   }
 
-  async #untilWorked(real: Clock): Promise<void> {
+  /** Waits for real work, at most until the next timer. With scripts, the clock has then advanced by what has passed. */
+  async #advanceWhileWorking(real: Clock): Promise<void> {
+    const begun = real.monotonic();
     await new Promise<void>((resolve) => {
-      const cancel = real.setTimer(1_000, resolve);
+      const { runScripts } = this.#options;
+      const nextIn = (runScripts && this.#clock.nextIn) || MAX_REAL_MS;
+      const cancel = real.setTimer(Math.min(nextIn, MAX_REAL_MS), resolve);
       this.#onWorked = () => {
         cancel();
         resolve();
       };
     });
     this.#onWorked = undefined;
+    // Without scripts, it is work of this library, such as reading a component.
+    if (this.#options.runScripts) await this.#clock.advance(Math.max(0, real.monotonic() - begun));
   }
+}
+
+const NEW: RunOptions = { resumed: false, cancelled: false };
+
+/** What the execution of `like` has recorded. */
+class RecordedSteps {
+  /** The most rounds of a loop. */
+  rounds = 0;
+  readonly #byKey = new Map<string, StepRecord>();
+  readonly #byName = new Map<string, StepRecord[]>();
+  readonly #given = new Set<StepRecord>();
+
+  add(record: StepRecord): void {
+    const { key, name, note } = record;
+    this.#byKey.set(key, record);
+    for (const [, round] of key.matchAll(/\.while\[(\d+)\]/g)) this.rounds = Math.max(this.rounds, Number(round) + 1);
+    if (note && !key.endsWith('.wait')) return;
+    const of = `${note ? 'signal' : 'agent'} ${name}`;
+    const known = this.#byName.get(of);
+    if (known) known.push(record);
+    else this.#byName.set(of, [record]);
+  }
+
+  /** The record of a step: the one at its position if it has its name, or else the first one of that name that no step has got. */
+  find(key: string, name: string): StepRecord | undefined {
+    const at = this.#byKey.get(key);
+    const of = `${key.endsWith('.wait') ? 'signal' : 'agent'} ${name}`;
+    const found =
+      at?.name === name && !this.#given.has(at) ? at : this.#byName.get(of)?.find((one) => !this.#given.has(one));
+    if (found) this.#given.add(found);
+    return found;
+  }
+}
+
+/** The run of a child whose end is recorded. */
+function endedRun(recorded: Json): InterpretedRun {
+  const { payload } = recorded as unknown as { readonly payload: ExecutionOutcome };
+  const { status, output, error } = payload;
+  const outcome = error ? { status, output, error } : { status, output };
+  return { outcome: Promise.resolve(outcome), stop() {}, abandon() {} };
+}
+
+/** The type of what the step at a position gives. */
+function typeAt({ answers }: LoadedEnsemble, key: string): Type | undefined {
+  const known = answers?.();
+  const place = key.replace(/\.(?:foreach|while)\[\d+\]/g, '');
+  const own = known?.get(place);
+  if (own) return own;
+  // The member to which a route leads: its output is a part of that of the route.
+  const route = known?.get(place.replace(/\.[^.]+$/, ''));
+  return route?.kind === 'record' && route.fields.has('target') ? route.fields.get('output')?.type : undefined;
+}
+
+function nameAt(key: string): string {
+  return /\.?(\w+)$/.exec(key)?.[1] ?? 'value';
 }
 
 function answerOf(type: Type | undefined, name: string, turn: number): DryAnswer {
   if (!type) return { output: null, from: 'types', unknown: ['output'] };
   const unknown = unknownParts(type).map((part) => `output${part}`);
   return { output: sampleOf(type, name, turn), from: 'types', unknown };
-}
-
-/** The plan as it is stored: the first 1,000 steps, with at most 1 MiB of values. */
-function shorten(plan: readonly PlannedStep[]): readonly PlannedStep[] {
-  let bytes = 0;
-  return plan.slice(0, MAX_PLANNED).map((step) => {
-    bytes += jsonTextBytes(step as unknown as Json, MAX_PLAN_BYTES);
-    if (bytes <= MAX_PLAN_BYTES) return step;
-    const { input: _input, config: _config, output: _output, ...short } = step;
-    return { ...short, omitted: true };
-  });
 }

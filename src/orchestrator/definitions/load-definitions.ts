@@ -347,8 +347,13 @@ export function loadSharedAgent(
 ): LoadedEnsemble {
   const { compiled, problems } = compileSingleAgent(agent, host, {}, others);
   refuseProblems(problems, agent.name);
+  const flow = [{ agent: agent.name }];
+  const answers = () => {
+    const checked = checkSource({ name: agent.name, flow, agents: [agent, ...others] } as EnsembleSource, host);
+    return answersOf(checkTypesOf([checked]).get(checked)?.types.answers ?? [])?.() ?? new Map();
+  };
   // A shared agent is one step, which starts no ensemble.
-  return { compiled, checkOutput: undefined, calls: [], warnings: [] };
+  return { compiled, checkOutput: undefined, calls: [], warnings: [], answers };
 }
 
 function refuseProblems(problems: readonly Problem[], name = ''): void {

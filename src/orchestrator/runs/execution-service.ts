@@ -163,8 +163,9 @@ export function createExecutionService(dependencies: ExecutionServiceDependencie
     checkExecuteOptions(options);
     const from = await dryRuns.inputOf(dry, ensemble.compiled.name, given);
     const execution = accept(ensemble, await readInput(ensemble, from), options, true);
-    const { principal: _free, ...rest } = options;
-    const how = beginOptions(ensemble, execution, rest, false);
+    // What runs is charged.
+    const { principal, ...rest } = options;
+    const how = beginOptions(ensemble, execution, dry.runScripts ? { ...rest, principal } : rest, false);
     const run = await engine.begin(execution, { ...toLoadedDefinition(ensemble), durability: 'none' }, how);
     return toHandle(execution.id, run, undefined);
   };
@@ -292,7 +293,7 @@ function createToLoadedDefinition(ports: RunPorts, json: Masking['json'], dryRun
       // In every process, and if it is resumed, no operation of a dry run runs.
       run: (execution, journal, options) =>
         execution.trigger.dryRun
-          ? dryRuns.run(ensemble, execution, journal)
+          ? dryRuns.run(ensemble, execution, journal, options)
           : runEnsemble(compiled, execution, journal, ports, options, checkOutput),
     };
     loaded.set(ensemble, definition);

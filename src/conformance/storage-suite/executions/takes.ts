@@ -84,7 +84,7 @@ export function takeCases(it: StorageCase): void {
     same((await storage.executions.get(executionId(1)))?.moves, moves, 'after its end');
   });
 
-  it('repin: changes nothing of an execution that is held or has ended', async (storage) => {
+  it('getPinned, repin: an execution that is held or has ended is not free, and nothing of it changes', async (storage) => {
     await accept(storage, execution(1));
     await accept(storage, execution(2));
     await commitOne(storage, entry(2, { end: end() }));

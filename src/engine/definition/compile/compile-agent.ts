@@ -32,7 +32,7 @@ import { compileRetry } from './compile-retry.ts';
 import type { ConfigTexts, TemplateData } from './config/compile-texts.ts';
 import { warnConfigBraces } from './names/double-braces.ts';
 import { createNames, type Names } from './names/names.ts';
-import { refuseSecrets, secretIn } from './config/refuse-secrets.ts';
+import { refuseSecrets, secretIn, secretPaths } from './config/refuse-secrets.ts';
 import { type FlowContext, type Origin, type ResolvedAgent, resolveAgent } from './resolve-agent.ts';
 
 /** The place of a step in a run. */
@@ -101,6 +101,10 @@ export function compileAgentStep(
       context,
       configAt,
     ),
+    secrets: [
+      ...secretPaths(config, secretNames).map((at) => ['config', ...at]),
+      ...(input ? secretPaths(input, secretNames).map((at) => ['input', ...at]) : []),
+    ],
     readsState: Boolean(condition?.readsState || input?.readsState || config.readsState || setState?.readsState),
     last: place.last,
   };

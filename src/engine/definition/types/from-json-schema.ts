@@ -25,6 +25,7 @@ import {
   nullBecause,
   oneOfValues,
   recordOf,
+  type Scalar,
   type ScalarType,
   STRING,
   type Type,
@@ -114,11 +115,11 @@ function readOwn(schema: JsonObject, walk: Walk, depth: number): Type {
 function readKind(kind: Json, schema: JsonObject, walk: Walk, depth: number): Type {
   switch (kind) {
     case 'string':
-      return STRING;
+      return withExample(STRING, exampleText(schema));
     case 'number':
     case 'integer': {
       const countOf = schema['x-countOf'];
-      return typeof countOf === 'string' ? { kind: 'number', countOf } : NUMBER;
+      return typeof countOf === 'string' ? { kind: 'number', countOf } : withExample(NUMBER, exampleNumber(schema));
     }
     case 'boolean':
       return BOOLEAN;
@@ -134,6 +135,46 @@ function readKind(kind: Json, schema: JsonObject, walk: Walk, depth: number): Ty
     default:
       return ANY;
   }
+}
+
+function withExample(type: ScalarType, found: Json | undefined): ScalarType {
+  // biome-ignore lint/suspicious/useValidTypeof: the kinds of scalars are results of typeof
+  return found !== undefined && typeof found === type.kind ? { ...type, example: found as Scalar } : type;
+}
+
+const given = ({ default: preset, examples }: JsonObject): Json | undefined =>
+  preset ?? (Array.isArray(examples) ? (examples[0] as Json | undefined) : undefined);
+
+const FORMATS: Readonly<Record<string, string>> = {
+  ...{ date: '2026-01-31', time: '09:00:00Z', 'date-time': '2026-01-31T09:00:00Z', duration: 'P1D' },
+  ...{ email: 'ada@example.com', hostname: 'example.com', ipv4: '192.0.2.1', ipv6: '2001:db8::1' },
+  ...{ uri: 'https://example.com/', 'uri-reference': '/', uuid: '01890a5d-ac96-774b-bcce-b302099a8057' },
+};
+const MAX_EXAMPLE = 1_000;
+
+function exampleText(schema: JsonObject): Json | undefined {
+  const { format, minLength } = schema;
+  const known = given(schema) ?? (typeof format === 'string' ? FORMATS[format] : undefined);
+  return (
+    known ?? (typeof minLength === 'number' && minLength > 1 ? 'x'.repeat(Math.min(minLength, MAX_EXAMPLE)) : known)
+  );
+}
+
+function exampleNumber(schema: JsonObject): Json | undefined {
+  const { minimum, exclusiveMinimum, maximum, exclusiveMaximum, multipleOf } = schema;
+  const numbers = [minimum, exclusiveMinimum, maximum, exclusiveMaximum, multipleOf];
+  const known = given(schema);
+  if (known !== undefined || numbers.every((one) => typeof one !== 'number')) return known;
+  const low = Math.max(...[minimum, exclusiveMinimum].map((one) => (typeof one === 'number' ? one : -Infinity)));
+  const high = Math.min(...[maximum, exclusiveMaximum].map((one) => (typeof one === 'number' ? one : Infinity)));
+  const step = typeof multipleOf === 'number' && multipleOf > 0 ? multipleOf : 1;
+  // 1 if it fits, else the first multiple above the minimum, or the last below the maximum.
+  const fits = (one: number) =>
+    one >= low && one <= high && one !== exclusiveMinimum && one !== exclusiveMaximum && one % step === 0;
+  const candidates = [1, step, Math.ceil(low / step) * step, (Math.floor(low / step) + 1) * step];
+  return [...candidates, Math.floor(high / step) * step, (Math.ceil(high / step) - 1) * step, (low + high) / 2].find(
+    fits,
+  );
 }
 
 // These keywords may add fields, or say more about those of `properties`.

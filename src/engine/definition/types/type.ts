@@ -23,6 +23,8 @@ export interface ScalarType {
   readonly kind: 'string' | 'number' | 'boolean';
   /** All values that are possible; undefined: any of the kind. */
   readonly values?: readonly Scalar[] | undefined;
+  /** A value that the schema accepts, where its keywords say more than the kind. */
+  readonly example?: Scalar | undefined;
   /** Of a number: the list in the same record whose elements it counts. */
   readonly countOf?: string | undefined;
 }

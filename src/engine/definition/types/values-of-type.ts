@@ -67,30 +67,40 @@ export function withoutValue(type: Type, value: Scalar): Type {
 }
 
 /**
- * A value of the type. Text is the name of its field, a number is 1, a list has one item. What is not known is null.
+ * A value of the type. Text is the name of its field, a number is 1, a list has one item, unless a schema says more. What is not known
+ * is null.
  *
  * @param name - the field that holds it
  * @param turn - how often the step has run before. Each turn takes the next of several values, so that a loop that waits for one of them
  *   comes to it
  */
-export function sampleOf(type: Type, name: string, turn: number): Json {
+export function sampleOf(type: Type, name: string, turn: number, budget = { left: MAX_SAMPLE }): Json {
+  budget.left -= 1;
   const members = membersOf(type);
   const chosen = members.find(({ kind }) => kind !== 'null' && kind !== 'any') ?? members[0];
-  if (chosen === undefined) return null;
+  if (chosen === undefined || budget.left < 0) return null;
   switch (chosen.kind) {
     case 'string':
     case 'number':
     case 'boolean': {
-      const values = chosen.values ?? { string: [name], number: [1], boolean: [true, false] }[chosen.kind];
+      const example = chosen.example ?? { string: name, number: 1, boolean: true }[chosen.kind];
+      const values = chosen.values ?? (chosen.kind === 'boolean' ? [true, false] : [example]);
       return values[turn % values.length] ?? null;
     }
-    case 'list':
-      return Array.from({ length: Math.max(1, chosen.min) }, () => sampleOf(chosen.item, name, turn));
-    case 'record': {
-      const fields = [...chosen.fields].map(([field, { type: inner }]) => [field, sampleOf(inner, field, turn)]);
-      return Object.fromEntries(fields) as Json;
+    case 'list': {
+      const items: Json[] = [];
+      for (let i = 0; i < Math.max(1, chosen.min) && budget.left > 0; i++)
+        items.push(sampleOf(chosen.item, name, turn, budget));
+      return items;
     }
+    case 'record':
+      return Object.fromEntries(
+        [...chosen.fields].map(([field, { type: inner }]) => [field, sampleOf(inner, field, turn, budget)]),
+      ) as Json;
     default:
       return null;
   }
 }
+
+/** How many values a sample has at most, all levels together. */
+const MAX_SAMPLE = 2_000;

@@ -86,7 +86,7 @@ function make(attempt: Attempt, ready: CompiledAgentStep, store: StoreRecord): M
 /** Runs the operation. Right before that, and nowhere else, it checks that no other worker can have resumed the run. */
 function beginAttempt(context: AttemptContext, attempt: Attempt, store: StoreRecord): MaybePromise<Made> {
   const { step, scope } = attempt;
-  const lease = scope.run.journal.waitForLease(attempt.key, context, step.operation.name);
+  const lease = scope.run.journal.waitForLease(attempt.key, context, step);
   if (lease !== undefined)
     return lease.then(() =>
       scope.cancellation.reason === undefined ? beginAttempt(context, attempt, store) : undefined,

@@ -27,7 +27,8 @@ export async function runWhile(
       markStep(step, 'ended', scope, { rounds: round }, holds === undefined ? lastError(scope) : undefined);
       return true;
     }
-    if (round === scope.run.ports.maxRounds && round < step.maxIterations) {
+    const { maxRounds } = scope.run.ports;
+    if (maxRounds !== undefined && round >= Math.min(maxRounds, step.maxIterations)) {
       markStep(step, 'ended', scope, { rounds: round, left: true });
       return true;
     }

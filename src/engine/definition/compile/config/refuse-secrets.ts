@@ -50,6 +50,11 @@ export function secretIn({ references }: ReadingField, secretNames: ReadonlySet<
   return undefined;
 }
 
+/** The paths of the values that read secrets. */
+export function secretPaths({ references }: ReadingField, secretNames: ReadonlySet<string>): Path[] {
+  return references.filter((one) => secretOf(one, secretNames) !== undefined).map(({ at }) => at);
+}
+
 /** The name of the secret in a reference, for messages. */
 function secretOf({ name, path: [variable], secret }: Reference, secretNames: ReadonlySet<string>): string | undefined {
   // A function that returns a secret. No name of a flow contains brackets.
