@@ -40,7 +40,7 @@ export class DryPlan {
   }
 
   /**
-   * Sets a value of a step, without its secrets. One for which there is no room is left out.
+   * Sets a value of a step, without its secrets. One that would make the plan too large is left out.
    * @param secrets - the paths of what reads secrets, see `AttemptedStep`
    */
   put(
