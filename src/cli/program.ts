@@ -7,6 +7,7 @@ import { addComponents } from './commands/component-commands.ts';
 import { addDeliveries } from './commands/delivery-commands.ts';
 import { init } from './commands/init-command.ts';
 import { type OpenApiOptions, openApi } from './commands/openapi-command.ts';
+import { type CheckOptions, check } from './commands/check-command.ts';
 import { type RunOptions, run } from './commands/run-command.ts';
 import { type SchemaOptions, schema } from './commands/schema-command.ts';
 import { addGraph, addServiceCommands, collect, examples, place } from './commands/service-commands.ts';
@@ -61,6 +62,7 @@ export function createProgram(output: Output, { cwd, process }: ProgramHost, end
 
   addRun(program, output, { cwd, process }, end);
   addTest(program, output, { cwd, process }, end);
+  addCheck(program, output, { cwd, process }, end);
   addGraph(program, { output, host: { cwd, process }, end });
   const parts = { output, host: { cwd, process }, end };
   addServiceCommands(program, parts);
@@ -121,6 +123,25 @@ function addRun(program: Command, output: Output, host: ProgramHost, end: (exitC
       ),
     )
     .action(async (target: string, options: RunOptions) => end(await run(target, options, output, host)));
+}
+
+function addCheck(program: Command, output: Output, host: ProgramHost, end: (exitCode: number) => void): void {
+  program
+    .command('check')
+    .option('--against <place>', 'a store (sqlite:FILE or postgres://...) or the URL of a running server')
+    .option('--token <token>', 'token for that server (default: ENSEMBLE_TOKEN)')
+    .option('--dir <folder>', 'project folder (default: this folder)')
+    .option('--app <module>', APP)
+    .option('--ensemble <name>', 'only executions of this ensemble')
+    .option('--json', 'prints the result as JSON')
+    .description(
+      'checks each execution that has not ended against the definitions and scripts of this project, before they are deployed; exits with 1 if one would be stranded',
+    )
+    .addHelpText(
+      'after',
+      examples('ensemble check --against postgres://db.example/app', 'ensemble check --against https://jobs.example'),
+    )
+    .action(async (options: CheckOptions) => end(await check(options, output, host)));
 }
 
 function addTest(program: Command, output: Output, host: ProgramHost, end: (exitCode: number) => void): void {

@@ -43,6 +43,7 @@ const ROUTES: readonly Row[] = [
   ['GET', `/api/v1/executions/${NOBODY}/steps/a`, 'read:executions', 404],
   ['GET', `/api/v1/executions/${NOBODY}/steps/a/input`, 'read:executions', 404],
   ['GET', `/api/v1/executions/${NOBODY}/running`, 'read:executions', 404],
+  ['GET', `/api/v1/executions/${NOBODY}/history`, 'read:executions', 404],
   ['GET', `/api/v1/executions/${NOBODY}/definition`, 'read:ensembles', 404],
   ['GET', `/api/v1/executions/${NOBODY}/events`, 'read:executions', 404],
   ['POST', `/api/v1/executions/${NOBODY}/events/ticket`, 'read:executions', 404],
@@ -52,6 +53,7 @@ const ROUTES: readonly Row[] = [
   ['DELETE', `/api/v1/executions/${NOBODY}`, 'admin', 404],
   ['GET', '/api/v1/jobs', 'read:executions', 200],
   ['POST', '/api/v1/jobs', 'execute:ensembles', 202],
+  ['POST', '/api/v1/moves', 'execute:ensembles', 200],
   ['GET', `/api/v1/jobs/${NO_JOB}`, 'read:executions', 404],
   ['POST', `/api/v1/jobs/${NO_JOB}/stop`, 'execute:ensembles', 404],
   ['GET', '/api/v1/deliveries', 'read:executions', 200],
@@ -89,6 +91,7 @@ const BODIES: Readonly<Record<string, unknown>> = {
   '/api/v1/tokens': { name: 'new', scopes: ['read:state'] },
   '/api/v1/execute/agent/double': { input: { n: 2 } },
   '/api/v1/jobs': { action: 'cancel', filter: { ensemble: 'echo' } },
+  '/api/v1/moves': { ensemble: 'echo', to: 'latest' },
 };
 
 describe.each(HOSTS)('routes by $host', ({ open }) => {

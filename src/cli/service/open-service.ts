@@ -47,6 +47,7 @@ function asService({ orchestrator, folder, repository }: Client): Service {
   const actor = userInfo().username;
   return {
     tokens: orchestrator.tokens,
+    ensembles: orchestrator.ensembles,
     deliveries: orchestrator.deliveries,
     components: {
       ...components,

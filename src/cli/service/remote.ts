@@ -98,11 +98,9 @@ export function connect(url: string, token: string | undefined): Service {
           idempotencyKey === undefined ? {} : { 'idempotency-key': idempotencyKey },
         ) as Promise<Execution>,
       retry: (id, body) => call('POST /executions/:id/retry', 'status', { id, body }) as Promise<Execution>,
-      async history() {
-        const reason = 'a server gives no histories, because nothing in a history is masked';
-        throw wrongUsage(`${reason}; name its store with --dir or --storage`);
-      },
+      history: (id) => call('GET /executions/:id/history', 'steps', { id }),
     },
+    ensembles: { get: (name) => call('GET /ensembles/:name', 'name', { name }) },
     close: async () => {},
   };
 }

@@ -14,6 +14,7 @@ export interface Service {
     /** Returns the record of the newest execution of the chain. */
     retry(id: string, options: { readonly newKeys?: true; readonly input?: unknown }): Promise<Execution<unknown>>;
   };
+  readonly ensembles: Pick<Orchestrator['ensembles'], 'get'>;
   readonly deliveries: Pick<
     Orchestrator['deliveries'],
     'list' | 'get' | 'redeliver' | 'replay' | 'receivers' | 'resume'

@@ -88,6 +88,12 @@ export const executionCalls = [
     replies: { 200: 'RunningSteps' },
     run: ({ orchestrator, id }) => orchestrator.executions.running(id),
   }),
+  // Like every response, it is masked.
+  call('GET /executions/:id/history', {
+    ...{ id: 'getHistory', summary: 'All that is stored of an execution, with its secrets masked', ...part },
+    replies: { 200: 'History' },
+    run: async (given) => (await executionsWith(given)).history(given.id),
+  }),
   call('GET /executions/:id/definition', {
     ...{ id: 'getExecutedDefinition', summary: 'The definition with which an execution began', ...part },
     scope: 'read:ensembles',

@@ -129,6 +129,10 @@ const executionShapes = {
     agents: list(ref('AgentResult')),
     'omitted?': list(oneOf(['input', 'output', 'partialOutput'])),
   }),
+  History: object({
+    ...{ format: always(1), execution: anyObject, status: ref('ExecutionStatus'), steps: list(anyObject) },
+    'end?': anyObject,
+  }),
   ExecutionMove: object({ from: text, to: text, at: instant, 'by?': text }),
   Moves: object({
     ...{ matched: whole, moved: whole, unchanged: whole, refused: whole },

@@ -138,7 +138,6 @@ function readKind(kind: Json, schema: JsonObject, walk: Walk, depth: number): Ty
 }
 
 function withExample(type: ScalarType, found: Json | undefined): ScalarType {
-  // biome-ignore lint/suspicious/useValidTypeof: the kinds of scalars are results of typeof
   return found !== undefined && typeof found === type.kind ? { ...type, example: found as Scalar } : type;
 }
 
