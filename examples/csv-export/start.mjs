@@ -8,7 +8,7 @@ await fill(orders);
 
 const storage = memoryStorage();
 const orchestrator = createOrchestrator({
-  ensembles: [await readFile(new URL('export-orders.yaml', import.meta.url), 'utf8')],
+  ensembles: [await readFile(new URL('ensembles/export-orders.yaml', import.meta.url), 'utf8')],
   storage,
   bindings: { sql: orders },
 });

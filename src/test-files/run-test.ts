@@ -3,6 +3,8 @@
 import type { EnsembleSource } from '../authoring/define.ts';
 import { isOrchestratorError, messageOf } from '../engine/base/errors.ts';
 import { equalJson, type Json, type JsonObject } from '../engine/base/json/json.ts';
+import { readPages } from '../engine/base/read-pages.ts';
+import type { ExecutionStep } from '../engine/ensemble/execution-step.ts';
 import { toMs } from '../engine/base/time/duration.ts';
 import type { AgentResult, Execution } from '../engine/execution/execution.ts';
 import type { AnyOperation, OperationContext } from '../engine/operation/operation.port.ts';
@@ -89,10 +91,12 @@ export function createRunner(
     };
     const orchestrator = create({
       ...{ ...options, ...variables, clock, http: stood.http, schedules: false, logger: false },
+      ...(test.components && { components: undefined }),
       [STAND_IN]: { operation, ensembles },
     } as TestOptions);
     try {
       const problems: string[] = [];
+      if (test.components) await orchestrator.components.ensure(test.components);
       sendSignals(test, { orchestrator, clock, problems });
       const record = await withFetch(stood.http, () => execute(orchestrator, ensemble, test.input, problems));
       const about = { orchestrator, stood, options, clock };
@@ -319,11 +323,20 @@ async function compareEvents(
   return [];
 }
 
+/** The routes that an execution has taken. They have no results of their own. */
+async function routesOf(
+  { steps }: Orchestrator['executions'],
+  id: string,
+): Promise<readonly { readonly key: string }[]> {
+  const { items } = await readPages<'steps', ExecutionStep>('steps', (page) => steps(id, { ...page, maxOutput: 0 }));
+  return items.filter(({ kind }) => kind === 'route');
+}
+
 /** The steps that ran, of the ensemble and of those that it started. */
 async function stepsThatRan({ executions }: Orchestrator): Promise<RanStep[]> {
   const ran = new Map<string, RanStep>();
   for (const { id, ensemble } of (await executions.list({ limit: 100 })).executions)
-    for (const { key } of (await executions.history(id)).steps) {
+    for (const { key } of [...(await executions.history(id)).steps, ...(await routesOf(executions, id))]) {
       const place = key.replace(/\.(?:foreach|while)\[\d+\]/g, '');
       ran.set(`${ensemble} ${place}`, { ensemble, key: place });
     }

@@ -13,6 +13,8 @@ import {
 } from '../engine/definition/forms/form.ts';
 import { DURATION_MESSAGE } from '../engine/base/time/duration-schema.ts';
 import { once } from '../engine/base/once.ts';
+import { COMPONENT_KINDS } from '../engine/component/component.ts';
+import type { EnsuredComponent } from '../orchestrator/components/components.ts';
 import type { StubReply } from '../testing-kit/stub-http.ts';
 
 /** What an agent answers in place of its operation. */
@@ -34,6 +36,8 @@ export interface FlowTest {
   readonly agents?: Readonly<Record<string, TestAnswer | readonly TestAnswer[]>>;
   readonly http?: readonly { readonly request: string; readonly reply: StubReply | readonly StubReply[] }[];
   readonly signals?: readonly { readonly name: string; readonly after?: string | number; readonly payload?: Json }[];
+  /** Prompts, templates, configs and queries, in place of those of the app: as `components.ensure` takes them. */
+  readonly components?: readonly EnsuredComponent[];
   readonly expect?: Expectation;
 }
 
@@ -121,6 +125,18 @@ export const flowTestForm = form('a test', '{ name: ..., input: ..., expect: ...
         name: nonEmpty(),
         after: z.optional(z.union([duration(), z.literal(0)], { error: DURATION_MESSAGE })),
         payload: z.optional(z.unknown()),
+      }))(),
+    ),
+  ),
+  components: z.optional(
+    z.array(
+      form('a component', '{ name: greet, kind: prompt, content: ..., to: production }', () => ({
+        name: nonEmpty(),
+        kind: z.enum(COMPONENT_KINDS),
+        content: z.unknown(),
+        metadata: z.optional(jsonObject()),
+        version: z.optional(nonEmpty()),
+        to: z.optional(z.union([nonEmpty(), nonEmptyList(nonEmpty())], { error: 'must be an environment, or a list' })),
       }))(),
     ),
   ),

@@ -32,7 +32,7 @@ it('with one more binding, the same definition writes the CSV to S3', async () =
   const order = "INSERT INTO orders VALUES (1, '2026-03-02', 'Ada', 'two lamps, blue', 40)";
   await sql.execute({ strings: [order], values: [] }, { signal });
   const orchestrator = createOrchestrator({
-    ensembles: [readFileSync(join(EXAMPLE, 'export-orders.yaml'), 'utf8')],
+    ensembles: [readFileSync(join(EXAMPLE, 'ensembles/export-orders.yaml'), 'utf8')],
     bindings: { sql, objects: s3Objects({ url: endpoint, region, bucket: BUCKET, ...KEYS }) },
   });
   const { output } = await orchestrator.execute('export-orders', { day: '2026-03-02' });

@@ -5,6 +5,7 @@
  * Deno, Bun, Workers and Next.js, calls MCP servers from a Worker, renders PDFs on Deno and Bun, runs the tests of the entry `ai` with other versions of the AI SDK's providers, and a Worker
  * with Workers AI, runs the published suites in Durable Objects, and kills workerd under an
  * execution that sleeps.
+ * It runs the test file of the quickstart in the test runners of Deno and Bun.
  * It prints one line per runtime, example and set of suites, and its exit code is 1 when any of them differs.
  *
  * `node test/runtimes/run.mjs [--update]`, after `npm ci` in this folder and a build of the package.
@@ -28,6 +29,7 @@ import { otel } from './otel.mjs';
 import { pdf } from './pdf.mjs';
 import { bun, bundleWorker, deno, HERE, node, workerd } from './programs.mjs';
 import { sql } from './sql.mjs';
+import { testFiles } from './test-files.mjs';
 import { writeQuickstart } from './write-quickstart.mjs';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
@@ -72,6 +74,7 @@ async function runAll() {
   let passed = 0;
   const checks = [
     ...[...programs(), ...otel(work), ...httpPeers(work), ...sql(work), ...mounts(work), mountNext(work)],
+    ...testFiles(work),
     ...[mcp(work), ...pdf(work), ...ai(work), durableObjects(work), durableObjectsKill(work), cloudflareStores(work)],
   ];
   for (const { name, version, check } of checks) {

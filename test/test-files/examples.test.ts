@@ -15,9 +15,9 @@ const EXAMPLES = readdirSync(join(ROOT, 'examples')).filter((name) => {
 });
 
 it.each(EXAMPLES)('%s', async (name) => {
-  const { code, stdout, stderr } = await ensemble(['test', '--reporter', 'json'], {
-    cwd: join(ROOT, 'examples', name),
-  });
+  const cwd = join(ROOT, 'examples', name);
+  const app = existsSync(join(cwd, 'test-options.mjs')) ? ['--app', './test-options.mjs'] : [];
+  const { code, stdout, stderr } = await ensemble(['test', '--reporter', 'json', ...app], { cwd });
   expect(stderr).toBe('');
   const { failed, coverage, files } = JSON.parse(stdout);
   expect(

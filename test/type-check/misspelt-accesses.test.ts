@@ -46,14 +46,14 @@ async function examples(): Promise<[name: string, text: string, options: Orchest
   );
   const yaml = (path: string) => readFileSync(join(EXAMPLES, path), 'utf8');
   const desk = (name: string, options: OrchestratorOptions) =>
-    readdirSync(join(EXAMPLES, name, 'ensembles')).map(
-      (file) => [`${name}/${file}`, yaml(`${name}/ensembles/${file}`), options] as const,
-    );
+    readdirSync(join(EXAMPLES, name, 'ensembles'))
+      .filter((file) => !file.endsWith('.test.yaml'))
+      .map((file) => [`${name}/${file}`, yaml(`${name}/ensembles/${file}`), options] as const);
   return [
     ...projects.flat(),
     ...desk('claims-desk', await deskOf('claims-desk', { env: { PARTNER_URL: 'https://p.example', BANK_URL: 'b' } })),
     ...desk('refund-desk', await deskOf('refund-desk', {})),
-    ['csv-export', yaml('csv-export/export-orders.yaml'), { bindings: { sql } }],
+    ['csv-export', yaml('csv-export/ensembles/export-orders.yaml'), { bindings: { sql } }],
   ].map(([name, text, options]) => [name, text, options] as [string, string, OrchestratorOptions]);
 }
 
