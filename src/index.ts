@@ -116,7 +116,7 @@ export type {
   OpenExecutions,
 } from './orchestrator/runs/executions.ts';
 export type { MoveOptions, Moves, RefusedMove } from './orchestrator/change/move.ts';
-export type { NameMap } from './orchestrator/change/replay-open.ts';
+export type { NameMap } from './orchestrator/change/same-steps.ts';
 export type { ReplayDifference } from './engine/running/replay-journal.ts';
 export type { RunningSteps, StepInput } from './orchestrator/runs/steps-at-work.ts';
 export type { WebhookItem, Webhooks } from './orchestrator/webhooks/webhooks.ts';

@@ -75,7 +75,9 @@ describe('ensemble check', () => {
       "✓ 3 executions: 3 continue as they are, 0 would be stranded; with another definition: 0 can be moved, 2 can't\n",
     ]);
     expect(stdout).toContain(`${ids.order?.[0]}  order `);
-    expect(stdout).toContain("continues; can't be moved: flow[0]: agent `price` was recorded at flow[0]");
+    expect(stdout).toContain(
+      "continues; can't be moved: flow[0]: the execution has come to `price` at flow[0], and the definition has `cost` there",
+    );
     const only = await ensemble(['check', '--against', storage, '--ensemble', 'refund', '--json'], { cwd });
     expect(JSON.parse(only.stdout)).toEqual({
       ...{ checked: 1, continues: 1, stranded: 0, canMove: 0, cannotMove: 0, executions: [] },

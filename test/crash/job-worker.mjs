@@ -23,7 +23,8 @@ const orchestrator = createOrchestrator({
     },
   },
   ensembles: [
-    { name: 'sleeper', flow: [{ sleep: '300d' }] },
+    // The processes that work on jobs have a newer definition than the one that starts.
+    { name: 'sleeper', flow: [{ sleep: '300d' }, ...(count > 0 ? [] : [{ wait: 'later' }])] },
     { name: 'pay', flow: [{ agent: 'charge', operation: 'code', config: { script: 'charge' } }] },
   ],
 });

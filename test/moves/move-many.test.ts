@@ -85,7 +85,7 @@ describe('moves', () => {
     const refused = await move(OTHER, '--ensemble', 'order');
     expect(refused.code).toBe(1);
     expect(refused.stdout).toMatch(
-      /^exec_\w{26} {2}flow\[0\]: agent `price` was recorded at flow\[0\], and today agent `cost` runs there\n/,
+      /^exec_\w{26} {2}flow\[0\]: the execution has come to `price` at flow\[0\], and the definition has `cost` there\n/,
     );
     const mapped = await move(OTHER, '--ensemble', 'order', '--map', 'price=cost', '--json');
     expect([mapped.code, JSON.parse(mapped.stdout)]).toMatchObject([0, { moved: 2 }]);

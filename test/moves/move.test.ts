@@ -30,6 +30,7 @@ function world(create: () => Storage = always(memoryStorage({ shared: true }))) 
     const orchestrator = createOrchestrator({
       ensembles: [definition, ...((more.ensembles ?? []) as string[])] as never,
       scripts: {
+        other: () => 1,
         note: ({ execution }) => {
           ran.push(execution.agent);
           return execution.agent;
@@ -110,7 +111,7 @@ describe('move', () => {
     [
       'another agent at a recorded position',
       flow(agent('cost'), WAIT),
-      { at: 'flow[0]', reason: /agent `cost` runs there/ },
+      { at: 'flow[0]', reason: /come to `price` at flow\[0\], and the definition has `cost` there/ },
     ],
     [
       'a step that the flow does not come to',
@@ -120,12 +121,12 @@ describe('move', () => {
     [
       'a new step before the wait',
       flow(agent('price'), agent('tax'), WAIT),
-      { at: 'flow[1]', reason: /has agent `tax` there/ },
+      { at: 'flow[1]', reason: /come to `wait for paid` at flow\[1\], and the definition has `tax` there/ },
     ],
     [
       'a wait for another signal',
       flow(agent('price'), '  - { wait: sent, name: paid }'),
-      { at: 'flow[1]', reason: /has a wait for `sent` there/ },
+      { at: 'flow[1]', reason: /the definition has `wait for sent` there/ },
     ],
     ['no wait', flow(agent('price')), { at: 'status', reason: /ends after what is recorded, as completed/ }],
     [
@@ -258,5 +259,145 @@ flow:
       expect((await storage.executions.getPinned(id))?.version).toBe(pinned?.version);
       await storage.close();
     }
+  });
+
+  const both = async (
+    before: string,
+    after: string,
+    more: { signal?: string; map?: Record<string, string>; others?: string[] } = {},
+  ) => {
+    const one = world();
+    const first = one.deploy(before, { ensembles: more.others ?? [] } as never);
+    const { id } = await (first.start as never as (name: string, input: object) => Promise<{ id: string }>)(
+      'order',
+      {},
+    );
+    await one.settle();
+    if (more.signal) {
+      await first.executions.signal(id, more.signal, { sum: 1 });
+      await one.settle();
+    }
+    open.splice(open.indexOf(first), 1);
+    await first.close({ grace: 0 });
+    const next = one.deploy(after, { ensembles: more.others ?? [] } as never);
+    await next.ready();
+    const moves = await next.executions.move({ id, to: 'latest', map: more.map });
+    return { one, next, id, ...moves };
+  };
+  const order = (...steps: string[]) =>
+    `name: order\nstate: { initial: { n: 1 } }\nflow:\n${steps.map((step) => `  - ${step}`).join('\n')}\n`;
+  const note = (name: string, more = '') => `{ agent: ${name}, operation: code, config: { script: note }${more} }`;
+  const GO = '{ wait: go }';
+
+  it.each<[string, string, string, RegExp, { signal?: string; others?: string[] }?]>([
+    [
+      'a wait that has taken the signal of another name',
+      order('{ wait: paid, name: p }', GO),
+      order('{ wait: refunded, name: p }', GO),
+      /`wait for paid` at flow\[0\], and the definition has `wait for refunded` there/,
+      { signal: 'paid' },
+    ],
+    [
+      'a child of another ensemble',
+      order('{ ensemble: kid-a, name: k }', GO),
+      order('{ ensemble: kid-b, name: k }', GO),
+      /`ensemble kid-a` at flow\[0\], and the definition has `ensemble kid-b`/,
+      { others: ['name: kid-a\nflow: []', 'name: kid-b\nflow: []'] },
+    ],
+    [
+      'a block that has ended, with other steps',
+      order('{ foreach: [1, 2], concurrency: 2, steps: [' + note('pay') + '] }', GO),
+      order('{ foreach: [1, 2], concurrency: 2, steps: [' + note('refund') + '] }', GO),
+      /come to `pay` at flow\[0\]\.foreach\[0\]\.steps\[0\], and the definition has `refund` there/,
+    ],
+    [
+      'a condition that read the state',
+      order('{ if: "${state.n > 0}", then: [' + note('a') + '] }', GO),
+      order('{ if: "${state.n > 5}", then: [' + note('a') + '] }', GO),
+      /come to `if state.n > 0` at flow\[0\], and the definition has `if state.n > 5` there/,
+    ],
+    [
+      'another timeout of the wait in progress',
+      order('{ wait: go, timeout: 1h }'),
+      order('{ wait: go, timeout: 1d }'),
+      /at most 1d` there/,
+    ],
+    [
+      'a timeout that the wait in progress did not have',
+      order(GO),
+      order('{ wait: go, timeout: 1d }'),
+      /at most 1d` there/,
+    ],
+  ])('refuses what the records alone do not show: %s', async (_what, before, after, reason, more = {}) => {
+    const { moved, refusals } = await both(before, after, more);
+    expect([moved, refusals[0]?.reason]).toEqual([0, expect.stringMatching(reason)]);
+  });
+
+  it('an execution that was moved is woken: it also waits for what is new', async () => {
+    const parallel = (...signals: string[]) =>
+      order(`{ parallel: [${signals.map((name) => `{ wait: ${name} }`).join(', ')}], waitFor: any }`, note('after'));
+    const { one, next, id, moved } = await both(parallel('paid', 'other'), parallel('paid', 'other', 'cancelled'));
+    expect(moved).toBe(1);
+    await one.settle();
+    expect((await next.executions.get(id)).waitingFor.map(({ name }) => name)).toEqual(['paid', 'other', 'cancelled']);
+    await next.executions.signal(id, 'cancelled');
+    await one.settle();
+    expect([(await next.executions.status(id)).status, one.ran]).toEqual(['completed', ['after']]);
+  });
+
+  it('`map` passes on signals that came early under the old name, and a later move still knows it', async () => {
+    const one = world();
+    const first = one.deploy(order(note('price'), '{ wait: ok }', '{ wait: paid, name: paid }'));
+    const { id } = await first.start('order', {});
+    await one.settle();
+    await first.executions.signal(id, 'paid', { sum: 5 });
+    await one.settle();
+    open.splice(open.indexOf(first), 1);
+    await first.close({ grace: 0 });
+    const second = one.deploy(order(note('cost'), '{ wait: ok }', '{ wait: settled, name: paid }'));
+    const map = { price: 'cost', paid: 'settled' };
+    expect(await second.executions.move({ id, to: 'latest', map })).toMatchObject({ moved: 1 });
+    open.splice(open.indexOf(second), 1);
+    await second.close({ grace: 0 });
+    const third = `${order(note('cost'), '{ wait: ok }', '{ wait: settled, name: paid }', note('ship'))}outputs: { sum: "\${paid.output.sum}" }`;
+    const next = one.deploy(third);
+    await next.ready();
+    expect(await next.executions.move({ id, to: 'latest' })).toMatchObject({ moved: 1, refusals: [] });
+    expect((await next.executions.get(id)).moves).toMatchObject([{ map }, {}]);
+    await next.executions.signal(id, 'ok');
+    await one.settle();
+    expect(await next.executions.get(id)).toMatchObject({ status: 'completed', output: { sum: 5 } });
+  });
+
+  it('refuses an execution that was cut off in a step: it would have its effect again', async () => {
+    const one = world();
+    const scripts = { note: () => new Promise(() => {}) };
+    const first = one.deploy(order(note('charge')), { scripts });
+    const { id } = await first.start('order', {});
+    await hostTurn();
+    open.splice(open.indexOf(first), 1);
+    await first.close({ grace: 0 });
+    const next = one.deploy(order(note('pack'), note('charge')), { scripts });
+    const { refusals } = await next.executions.move({ id, to: 'latest' });
+    expect(refusals).toMatchObject([{ at: 'status', found: 'running' }]);
+  });
+
+  it('moves an execution with a long part that left no record', async () => {
+    const idle = '{ foreach: "${range(0, 12000)}", steps: [{ if: "${item < 0}", then: [' + note('x') + '] }] }';
+    expect(await both(order(idle, GO), order(idle, GO, note('z')))).toMatchObject({ moved: 1 });
+  });
+
+  it('finds a wrong target before anything is moved, and takes an id or filters', async () => {
+    const one = world();
+    const id = await waiting(BEFORE, one);
+    const { executions } = one.deploy(flow(agent('price'), WAIT).replace(/outputs.*/, ''));
+    await expect(executions.move({ ensemble: 'ordr', to: 'latest' })).rejects.toMatchObject({ code: 'NOT_FOUND' });
+    await expect(executions.move({ ensemble: 'order', to: 'nonsense' })).rejects.toMatchObject({ code: 'NOT_FOUND' });
+    await expect(executions.move({ id, ensemble: 'order', to: 'latest' })).rejects.toThrow(
+      /an `id` or filters, not both/,
+    );
+    const { version } = await one.deploy(flow(agent('price'), WAIT).replace(/outputs.*/, '')).ensembles.get('order');
+    expect(await executions.move({ id, to: version })).toMatchObject({ moved: 1 });
+    expect(await executions.move({ tag: 'none', to: 'nonsense' })).toMatchObject({ matched: 0 });
   });
 });

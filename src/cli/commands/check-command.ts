@@ -32,13 +32,15 @@ export async function check(
   const directory = inCode ? cwd : await requireProject(cwd, dir);
   const opened = await openToCheck(directory, app === undefined ? {} : await openApp(app, cwd, directory));
   const issues = shownFrom(cwd, directory, opened.files).flatMap((file) => file.issues);
+  if (json && issues.length > 0) output.print(`${printJson({ issues })}\n`);
   for (const issue of issues) output.say(`${printIssue(issue, output.colors)}\n\n`);
   if (issues.length > 0) {
     output.say(`${output.colors.red('✗')} ${count(issues.length, 'problem')}; no execution was checked\n`);
     return 1;
   }
   const run = createLiveCheck(opened.options);
-  const isServer = /^https?:/.test(against);
+  const isServer = /^https?:/i.test(against);
+  if (!isServer && token !== undefined) throw wrongUsage('--token is for a server, and --against names a store');
   const place = isServer ? { url: against, ...(token !== undefined && { token }) } : { storage: against };
   const found = await withService(place, { cwd, process }, (source) => run(source, ensemble));
   if (json) output.print(`${printJson(found)}\n`);

@@ -187,7 +187,7 @@ async function readConfig(
 
 async function requireStore(path: string, cwd: string): Promise<void> {
   const found = await stat(path).catch(() => undefined);
-  if (found) return;
+  if (found && found.size > 0) return;
   throw new CliError(
     `there is no store ${start.showPath(cwd, path)} yet; \`ensemble serve\` and \`ensemble token create\` create it. Name another store with --storage, or a running server with --url`,
   );

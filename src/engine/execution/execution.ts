@@ -122,6 +122,8 @@ export interface ExecutionMove {
   readonly at: number;
   /** The name of who moved it, if a principal did. */
   readonly by?: string;
+  /** The names that have changed, if any. */
+  readonly map?: Readonly<Record<string, string>>;
 }
 
 /** How a dry run answers the steps that reach outside. */

@@ -133,7 +133,7 @@ const executionShapes = {
     ...{ format: always(1), execution: anyObject, status: ref('ExecutionStatus'), steps: list(anyObject) },
     'end?': anyObject,
   }),
-  ExecutionMove: object({ from: text, to: text, at: instant, 'by?': text }),
+  ExecutionMove: object({ from: text, to: text, at: instant, 'by?': text, 'map?': mapOf(text) }),
   Moves: object({
     ...{ matched: whole, moved: whole, unchanged: whole, refused: whole },
     refusals: list(object({ executionId: text, ensemble: text, at: text, expected: json, found: json, reason: text })),

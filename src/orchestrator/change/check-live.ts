@@ -1,7 +1,7 @@
 /** Checks every execution of a store or a server that has not ended against the definitions and scripts of a new process. Reads only. */
 
 import pLimit from 'p-limit';
-import { isOrchestratorError } from '../../engine/base/errors.ts';
+import { isOrchestratorError, OrchestratorError } from '../../engine/base/errors.ts';
 import type { JsonObject } from '../../engine/base/json/json.ts';
 import { agentAlone } from '../../engine/ensemble/name.ts';
 import type { EnsembleDefinition } from '../../engine/ensemble/ensemble.ts';
@@ -75,6 +75,13 @@ export function createLiveCheck(options: OrchestratorOptions) {
       hasEnsemble: async (name) => ensembles.has(name) || (await isStored(name)),
       onlyQueues: () => false,
     });
+    if (
+      ensemble !== undefined &&
+      agentAlone(ensemble) === undefined &&
+      !ensembles.has(ensemble) &&
+      !(await isStored(ensemble))
+    )
+      throw new OrchestratorError('NOT_FOUND', `there is no ensemble \`${ensemble}\``);
     const counts = { checked: 0, continues: 0, stranded: 0, canMove: 0, cannotMove: 0 };
     const executions: CheckedExecution[] = [];
     const limit = pLimit(AT_ONCE);
@@ -86,12 +93,20 @@ export function createLiveCheck(options: OrchestratorOptions) {
       lacking.set(key, known);
       return known;
     };
-    const findLack = async ({ id, ensemble: name, version }: Execution<unknown>): Promise<string | undefined> => {
+    const pinned = new Map<string, Promise<EnsembleDefinition>>();
+    const definitionOf = ({ id, ensemble: name, version }: Execution<unknown>): Promise<EnsembleDefinition> => {
+      const key = `${version} ${name}`;
+      const known = pinned.get(key) ?? source.executions.definition(id).then((found) => found.definition);
+      pinned.set(key, known);
+      return known;
+    };
+    const findLack = async (record: Execution<unknown>): Promise<string | undefined> => {
+      const { ensemble: name, version } = record;
       const current = currentOf(name);
       if (current?.compiled.stored.version === version) return undefined;
       if (agentAlone(name) !== undefined)
         return current ? undefined : `there is no shared agent \`${agentAlone(name)}\``;
-      const { definition } = await source.executions.definition(id);
+      const definition = await definitionOf(record);
       const stored = { version, definition: definition as EnsembleDefinition & JsonObject, needs: [] };
       const restored = await restore(stored, name);
       return typeof restored === 'string' ? restored : undefined;
@@ -125,7 +140,9 @@ export function createLiveCheck(options: OrchestratorOptions) {
         return { at: 'ensemble', ...none, reason: 'an agent that runs alone has no flow' };
       if (!current) return { at: 'ensemble', ...none, reason: `there is no ensemble \`${name}\` any more` };
       const { execution, steps }: ExecutionHistory = await source.executions.history(record.id);
-      return replayOpen(current, { execution, steps, status, waitingFor }, host.env);
+      const definition = await definitionOf(record);
+      const about = { execution, steps, status, waitingFor, omitted: record.waitingForOmitted, moves: record.moves };
+      return replayOpen(current, { ...about, definition }, host.env);
     };
     for await (const page of openPages(source, ensemble)) {
       for (const one of await Promise.all(page.map((record) => limit(() => check(record))))) {

@@ -1,14 +1,15 @@
 /** Gives executions that have not ended another definition, if what is recorded of them replays in it. */
 
 import pLimit from 'p-limit';
-import { OrchestratorError } from '../../engine/base/errors.ts';
+import { isOrchestratorError, OrchestratorError } from '../../engine/base/errors.ts';
 import type { Json } from '../../engine/base/json/json.ts';
 import { isMap } from '../../engine/base/json/is-map.ts';
 import { refuseUnknownKeys } from '../../engine/base/read-options.ts';
+import type { EnsembleDefinition } from '../../engine/ensemble/ensemble.ts';
 import { agentAlone } from '../../engine/ensemble/name.ts';
 import { type ExecutionMove, isFinal, type OpenStatus, OPEN_STATUSES } from '../../engine/execution/execution.ts';
 import { normalizeExecutionId } from '../../engine/execution/id.ts';
-import type { Handover, StepRecord } from '../../engine/execution/stored-execution.ts';
+import { type Handover, isTakenSignal, type StepRecord } from '../../engine/execution/stored-execution.ts';
 import type { Principal } from '../../engine/access/token.ts';
 import type { AttachedEngine } from '../../engine/execution/execution-engine.port.ts';
 import type { Clock } from '../../engine/host/clock.port.ts';
@@ -25,7 +26,8 @@ import type { ReplayDifference } from '../../engine/running/replay-journal.ts';
 import type { LoadedEnsemble } from '../definitions/load-definitions.ts';
 import { checkPrincipal } from '../options/options.ts';
 import { type ExecutionSelection, readExecutionFilter } from '../runs/execution-filter.ts';
-import { type NameMap, replayOpen } from './replay-open.ts';
+import { BUSY, replayOpen } from './replay-open.ts';
+import type { NameMap } from './same-steps.ts';
 import { readRecords } from '../runs/read-records.ts';
 
 export interface MoveOptions extends Omit<ExecutionSelection, 'errorCode' | 'unresolved'> {
@@ -63,7 +65,7 @@ export interface Moves {
 export type Moved = 'moved' | 'unchanged' | RefusedMove;
 
 interface MoveDependencies {
-  readonly storage: Pick<Storage, 'executions' | 'definitions'>;
+  readonly storage: Pick<Storage, 'executions' | 'definitions' | 'signals'>;
   readonly records: RecordReader;
   readonly turns: Turns;
   readonly clock: Clock;
@@ -71,7 +73,7 @@ interface MoveDependencies {
   /** The ensemble with a name. @throws NOT_FOUND */
   find(name: string): MaybePromise<LoadedEnsemble>;
   restore(definition: StoredDefinition, ensemble: string): MaybePromise<LoadedEnsemble | string>;
-  readonly engine: Pick<AttachedEngine, 'runDue'>;
+  readonly engine: Pick<AttachedEngine, 'runDue' | 'signal' | 'onlyQueues'>;
 }
 
 export interface Mover {
@@ -94,7 +96,6 @@ const MAX_REFUSALS = 1_000;
 const MAX_MOVES = 20;
 /** How often an execution is read again that ran on meanwhile. */
 const MAX_TRIES = 3;
-const BUSY = 'a process runs it at the moment; move it when it waits, or try again';
 
 export function createMover(dependencies: MoveDependencies): Mover {
   const { storage, records, turns, clock, env, find, restore, engine } = dependencies;
@@ -103,6 +104,8 @@ export function createMover(dependencies: MoveDependencies): Mover {
   /** @throws NOT_FOUND, NOT_CONFIGURED */
   const targetOf = async (ensemble: string, to: string): Promise<LoadedEnsemble> => {
     if (to === 'latest') return find(ensemble);
+    const current = await orUndefined(find, ensemble);
+    if (current?.compiled.stored.version === to) return current;
     const stored = await definitions.get(to);
     if (!stored || stored.definition.name !== ensemble)
       throw new OrchestratorError('NOT_FOUND', `\`to\`: the store has no definition ${to} of ensemble \`${ensemble}\``);
@@ -117,43 +120,98 @@ export function createMover(dependencies: MoveDependencies): Mover {
     return steps;
   };
 
-  const moveOne: Mover['moveOne'] = async (id, ensemble, { to, map = {}, dryRun = false, principal }) => {
-    const refuse = (difference: ReplayDifference): RefusedMove => ({ executionId: id, ensemble, ...difference });
-    if (agentAlone(ensemble) !== undefined)
-      return refuse({ at: 'ensemble', expected: null, found: null, reason: 'an agent that runs alone has no flow' });
-    const target = await targetOf(ensemble, to);
+  /** Passes signals that no wait has taken on under their new names. Their ids make a second time the same. */
+  const passOn = async (id: string, steps: readonly StepRecord[], map: NameMap): Promise<void> => {
+    const taken = new Set(
+      steps.filter(isTakenSignal).map(({ output }) => (output as { readonly signal: Json }).signal),
+    );
+    for (const [from, name] of Object.entries(map))
+      for (const { payload, ...signal } of await storage.signals.list(id, { name: from, after: 0, limit: PAGE }))
+        if (!taken.has(signal.id))
+          await engine.signal({
+            id: `${signal.id}>${name}`,
+            executionId: id,
+            name,
+            payload,
+            createdAt: signal.createdAt,
+          });
+  };
+
+  let waking: 'no' | 'once' | 'again' = 'no';
+  /** Lets the engine find what is due by now. */
+  const wake = (): void => {
+    if (engine.onlyQueues) return;
+    if (waking !== 'no') {
+      waking = 'again';
+      return;
+    }
+    waking = 'once';
+    const next = () => {
+      const isAgain = waking === 'again';
+      waking = 'no';
+      if (isAgain) wake();
+    };
+    engine.runDue(0).then(next, next);
+  };
+
+  const moveTo = async (
+    target: LoadedEnsemble,
+    id: string,
+    { map = {}, dryRun = false, principal }: Pick<MoveOptions, 'map' | 'dryRun' | 'principal'>,
+  ): Promise<'moved' | 'unchanged' | ReplayDifference> => {
     const { stored } = target.compiled;
     for (let tries = 0; tries < MAX_TRIES; tries++) {
       const pinned = await executions.getPinned(id);
-      const [accepted, record] = [
-        await records.executions.getAccepted(id),
-        await records.executions.get(id, { agents: false }),
-      ];
+      const accepted = await records.executions.getAccepted(id);
+      const record = await records.executions.get(id, { agents: false });
       if (!pinned || !accepted || !record || isFinal(record.status) || pinned.version === stored.version)
         return 'unchanged';
-      if (!pinned.isFree && !dryRun)
-        return refuse({ at: 'status', expected: 'waiting', found: record.status, reason: BUSY });
-      const { waitingFor = [] } = pinned.handover ?? {};
-      const open = { execution: accepted, steps: await recordsOf(id), status: record.status, waitingFor };
-      const difference = await replayOpen(target, open, env, map);
-      if (difference) return refuse(difference);
+      if (!pinned.isFree) return busy(record.status);
+      const before = await definitions.get(pinned.version);
+      if (!before) return { ...busy(record.status), reason: `its definition ${pinned.version} is not stored` };
+      const steps = await recordsOf(id);
+      const { waitingFor = [], omitted, moves = [] } = pinned.handover ?? {};
+      const definition = before.definition as unknown as EnsembleDefinition;
+      const about = { execution: accepted, steps, status: record.status, waitingFor, omitted, definition, moves };
+      const difference = await replayOpen(target, about, env, map);
+      if (difference) return difference;
       if (dryRun) return 'moved';
       await definitions.put(stored);
+      await passOn(id, steps, map);
       const move: ExecutionMove = {
         ...{ from: pinned.version, to: stored.version, at: clock.now() },
         ...(principal && { by: principal.name }),
+        ...(Object.keys(map).length > 0 && { map }),
       };
-      const change = repinOf(pinned.epoch, move, pinned.handover, map);
-      if (await executions.repin(id, change)) {
-        if (change.dueAt !== undefined) engine.runDue(AT_ONCE).catch(() => undefined);
+      if (await executions.repin(id, repinOf(pinned.epoch, move, pinned.handover))) {
+        // One may have come between.
+        await passOn(id, steps, map);
+        wake();
         return 'moved';
       }
     }
-    return refuse({ at: 'status', expected: 'waiting', found: 'running', reason: BUSY });
+    return busy('running');
+  };
+
+  const moveOne: Mover['moveOne'] = async (id, ensemble, options) => {
+    const refuse = (difference: ReplayDifference): RefusedMove => ({ executionId: id, ensemble, ...difference });
+    const none = { expected: null, found: null };
+    if (agentAlone(ensemble) !== undefined)
+      return refuse({ at: 'ensemble', ...none, reason: 'an agent that runs alone has no flow' });
+    try {
+      const moved = await moveTo(await targetOf(ensemble, options.to), id, options);
+      return typeof moved === 'string' ? moved : refuse(moved);
+    } catch (error) {
+      if (!isOrchestratorError(error) || !NO_TARGET.has(error.code)) throw error;
+      return refuse({ at: 'to', ...none, reason: error.message });
+    }
   };
 
   const move: Mover['move'] = async (options) => {
     const queries = readOptions(options);
+    const { id, ensemble, to } = options;
+    // A wrong name is found before anything is moved.
+    if (ensemble !== undefined) await targetOf(ensemble, to);
     const limit = pLimit(AT_ONCE);
     const outcomes: Record<'moved' | 'unchanged' | 'refused', number> = { moved: 0, unchanged: 0, refused: 0 };
     const refusals: RefusedMove[] = [];
@@ -164,11 +222,11 @@ export function createMover(dependencies: MoveDependencies): Mover {
         if (refusals.length < MAX_REFUSALS) refusals.push(outcome);
       }
     };
-    if (options.id !== undefined) {
-      const id = normalizeExecutionId(options.id);
-      const found = await records.executions.getStatus(id);
+    if (id !== undefined) {
+      const found = await records.executions.getStatus(normalizeExecutionId(id));
       if (!found) throw new OrchestratorError('NOT_FOUND', `there is no execution ${id}`);
-      take(await moveOne(id, found.ensemble, options));
+      if (agentAlone(found.ensemble) === undefined) await targetOf(found.ensemble, to);
+      take(await moveOne(found.id, found.ensemble, options));
     } else {
       for (const query of queries)
         for await (const page of pagesOf(records, {
@@ -186,17 +244,33 @@ export function createMover(dependencies: MoveDependencies): Mover {
   return { move, moveOne };
 }
 
-function repinOf(epoch: number, move: ExecutionMove, before: Handover | undefined, map: NameMap): Repin {
+/** Why there is nothing to move an execution to. */
+const NO_TARGET: ReadonlySet<string> = new Set(['NOT_FOUND', 'NOT_ACTIVE', 'NOT_CONFIGURED']);
+
+function busy(found: string): ReplayDifference {
+  return { at: 'status', expected: 'waiting', found, reason: BUSY };
+}
+
+async function orUndefined(find: MoveDependencies['find'], name: string): Promise<LoadedEnsemble | undefined> {
+  try {
+    return await find(name);
+  } catch (error) {
+    if (isOrchestratorError(error) && NO_TARGET.has(error.code)) return undefined;
+    throw error;
+  }
+}
+
+/** The execution is due at once: what it waits for may have changed, and the store knows only what it waited for before. */
+function repinOf(epoch: number, move: ExecutionMove, before: Handover | undefined): Repin {
   const { moves = [], waitingFor = [], ...rest } = before ?? { waited: 0, recoveries: 0 };
+  const { map = {} } = move;
   const isRenamed = (name: string | undefined): name is string => name !== undefined && Object.hasOwn(map, name);
   const handover: Handover = {
     ...rest,
     waitingFor: waitingFor.map((wait) => (isRenamed(wait.name) ? { ...wait, name: map[wait.name] as string } : wait)),
     moves: [...moves, move].slice(-MAX_MOVES),
   };
-  // The store knows the old names of the signals: the execution runs once more, and waits for the new ones.
-  const isWoken = waitingFor.some(({ kind, name }) => kind === 'signal' && isRenamed(name));
-  return { epoch, from: move.from, to: move.to, handover, ...(isWoken && { dueAt: move.at }) };
+  return { epoch, from: move.from, to: move.to, handover, dueAt: move.at };
 }
 
 /** The open executions of a query, the oldest first. What is accepted meanwhile does not count. */
@@ -218,6 +292,8 @@ function readOptions(options: MoveOptions): readonly Omit<ExecutionQuery, 'limit
   checkTarget(to, map);
   checkPrincipal(principal);
   const { limit: _limit, status, ...query } = readExecutionFilter(filter).query;
+  if (id !== undefined && (status !== undefined || Object.keys(query).length > 0))
+    throw invalid('executions.move takes an `id` or filters, not both');
   if (id === undefined && status === undefined && Object.keys(query).length === 0)
     throw invalid('executions.move needs an `id` or at least one filter, such as `ensemble`');
   if (status !== undefined && isFinal(status))

@@ -1,11 +1,12 @@
 /** Replays an execution that has not ended against another definition: whether it could continue there. */
 
 import { manualClock } from '../../adapters/clock/manual-clock.ts';
-import { nextTurn } from '../../engine/base/time/next-turn.ts';
 import { isOrchestratorError, messageOf } from '../../engine/base/errors.ts';
 import { equalJson, type Json } from '../../engine/base/json/json.ts';
 import type { MaybePromise } from '../../engine/base/maybe-promise.ts';
-import type { Execution } from '../../engine/execution/execution.ts';
+import type { CompiledEnsemble } from '../../engine/compiled/compiled-ensemble.ts';
+import type { EnsembleDefinition } from '../../engine/ensemble/ensemble.ts';
+import type { Execution, ExecutionMove } from '../../engine/execution/execution.ts';
 import type { ExecutionOutcome } from '../../engine/execution/execution-engine.port.ts';
 import type { NewExecution, StepRecord } from '../../engine/execution/stored-execution.ts';
 import type { RunPorts } from '../../engine/interpreter/run.ts';
@@ -14,6 +15,7 @@ import { Turns } from '../../engine/interpreter/turns.ts';
 import { describeRecord, placeOf } from '../../engine/running/describe-record.ts';
 import { type ReplayDifference, ReplayJournal } from '../../engine/running/replay-journal.ts';
 import type { LoadedEnsemble } from '../definitions/load-definitions.ts';
+import { differentStep, type NameMap } from './same-steps.ts';
 import { readInput } from '../runs/read-input.ts';
 
 /** What is recorded of an execution that has not ended. */
@@ -22,10 +24,12 @@ export interface OpenRecord {
   readonly steps: readonly StepRecord[];
   readonly status: Execution['status'];
   readonly waitingFor: Execution['waitingFor'];
+  /** How many more waits it has. */
+  readonly omitted?: number | undefined;
+  /** The definition that it has, as it is stored. */
+  readonly definition: EnsembleDefinition;
+  readonly moves?: readonly ExecutionMove[] | undefined;
 }
-
-/** Old names of agents and signals, and their new ones. */
-export type NameMap = Readonly<Record<string, string>>;
 
 /**
  * Whether the execution can continue in a definition: its input fits, each recorded step is at its position, and if it waits, the flow
@@ -36,14 +40,31 @@ export type NameMap = Readonly<Record<string, string>>;
  */
 export async function replayOpen(
   ensemble: LoadedEnsemble,
-  { execution, steps, status, waitingFor }: OpenRecord,
+  { execution, steps, status, waitingFor, omitted = 0, definition, moves = [] }: OpenRecord,
   env: Readonly<Record<string, string>>,
   names: NameMap = {},
 ): Promise<ReplayDifference | undefined> {
+  if (status === 'running') return { at: 'status', expected: 'waiting', found: status, reason: BUSY };
   const refused = await differentInput(ensemble, execution.input);
   if (refused || status === 'queued') return refused;
-  const journal = new ReplayJournal({ steps }, true, names);
-  const last = steps.reduce((latest, step) => Math.max(latest, step.startedAt + step.duration), execution.createdAt);
+  if (omitted > 0)
+    return {
+      at: 'status',
+      expected: null,
+      found: null,
+      reason: 'it waits at more than 100 places: they are not all known',
+    };
+  // The records have the names of the definition with which it began.
+  const allNames = [...moves.map(({ map = {} }) => map), names].reduce(joinNames, {});
+  const { compiled, checkOutput } = ensemble;
+  const other = differentStep({ steps, waitingFor }, definition, storedOf(compiled), names);
+  if (other) return other;
+  const journal = new ReplayJournal({ steps }, true, allNames);
+  const instants = [
+    ...steps.map(({ startedAt, duration }) => startedAt + duration),
+    ...waitingFor.map(({ since }) => since),
+  ];
+  const last = instants.reduce((latest, one) => Math.max(latest, one), execution.createdAt);
   const clock = manualClock({ now: last });
   const children: RunPorts['children'] = {
     newId: () => '',
@@ -56,23 +77,34 @@ export async function replayOpen(
   };
   // A deadline is a matter of time, not of the definition.
   const { deadlineAt: _none, ...accepted } = execution;
-  const { compiled, checkOutput } = ensemble;
   let outcome: ExecutionOutcome | undefined;
   const run = runEnsemble(compiled, accepted, journal, ports, { resumed: true, cancelled: false }, checkOutput);
   void run.outcome.then((ended) => {
     outcome = ended;
   });
-  while (!outcome) {
-    await journal.untilStill(() => new Promise(nextTurn));
+  do {
+    // Twice: what is asked in the first turn may be answered in the next one.
+    await clock.advance(0);
+    await clock.advance(0);
     // A block that was stopped waits for a timer.
-    if (outcome || journal.isAtEnd || !(await clock.advanceToNext())) break;
-  }
+  } while (!outcome && !journal.isAtEnd && (await clock.advanceToNext()));
   if (!outcome) run.abandon();
   return (
-    journal.difference ??
-    unusedStep(journal) ??
-    (outcome ? ended(outcome) : status === 'waiting' ? differentWait(waitingFor, journal, names) : undefined)
+    journal.difference ?? unusedStep(journal) ?? (outcome ? ended(outcome) : differentWait(waitingFor, journal, names))
   );
+}
+
+/** Why a running execution is not moved. */
+export const BUSY = 'a process runs it at the moment, or is about to: it can be moved when it waits';
+
+function joinNames(before: NameMap, more: NameMap): NameMap {
+  const known = Object.entries(before).map(([from, to]) => [from, Object.hasOwn(more, to) ? (more[to] as string) : to]);
+  return { ...more, ...Object.fromEntries(known) };
+}
+
+/** The definition with the shared agents that it uses. */
+function storedOf({ stored }: CompiledEnsemble): EnsembleDefinition {
+  return stored.definition as unknown as EnsembleDefinition;
 }
 
 async function differentInput(ensemble: LoadedEnsemble, input: Json): Promise<ReplayDifference | undefined> {
@@ -82,11 +114,11 @@ async function differentInput(ensemble: LoadedEnsemble, input: Json): Promise<Re
   } catch (error) {
     if (!isOrchestratorError(error, 'INVALID_INPUT')) throw error;
     const reason = `the definition refuses the recorded input: ${messageOf(error)}`;
-    return { at: 'input', expected: input, found: error.message, reason };
+    return { at: 'input', expected: null, found: null, reason };
   }
   if (equalJson(checked, input)) return undefined;
   const reason = 'the definition reads the recorded input as another value, for example with a default that is new';
-  return { at: 'input', expected: input, found: checked, reason };
+  return { at: 'input', expected: null, found: null, reason };
 }
 
 function unusedStep({ unused }: ReplayJournal): ReplayDifference | undefined {

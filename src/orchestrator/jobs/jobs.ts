@@ -13,7 +13,7 @@ import type { ExecutionPosition } from '../../engine/storage/storage.port.ts';
 import { checkPrincipal } from '../options/options.ts';
 import { type ExecutionSelection, readExecutionFilter } from '../runs/execution-filter.ts';
 import { checkTarget } from '../change/move.ts';
-import type { NameMap } from '../change/replay-open.ts';
+import type { NameMap } from '../change/same-steps.ts';
 import type { JobDocuments } from './job-documents.ts';
 
 export type JobAction = 'cancel' | 'retry' | 'move' | 'delete';

@@ -1,4 +1,4 @@
-/** Jobs for many executions while the process that works on them is killed: each execution is changed once, and counted once. */
+/** Jobs that move, cancel, retry and delete many executions while the process that works on them is killed: each execution is changed once, and counted once. */
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -57,6 +57,13 @@ export const jobs = {
 
     expect('the process that starts them', (await live({ count }).ended).code, 0);
     const all = { seen: count, sum: count, failed: 0 };
+    expect('move', summary(await work({ action: 'move', filter: { ensemble: 'sleeper' }, to: 'latest' })), all);
+    const moved = {};
+    for await (const { version, moves = [] } of listExecutions(storage, { ensemble: 'sleeper' })) {
+      const about = `${moves.length} moves to ${moves[0]?.to === version ? 'its definition' : 'another one'}`;
+      moved[about] = (moved[about] ?? 0) + 1;
+    }
+    expect('moved executions', moved, { '1 moves to its definition': count });
     expect('cancel', summary(await work({ action: 'cancel', filter: { ensemble: 'sleeper' } })), all);
     expect('retry', summary(await work({ action: 'retry', filter: { status: 'failed' } })), all);
     // What the last process had accepted is run by the next one.

@@ -21,7 +21,8 @@ export function createEnding(state: MemoryState): Ending {
         stored.status === 'queued' &&
         stored.execution.trigger.parentId === undefined
       ) {
-        finish(state, stored, end);
+        const { moves } = stored.handover ?? {};
+        finish(state, stored, moves ? { ...end, moves } : end);
         return end.status;
       }
       if (stored.cancelRequestedAt !== undefined) return stored.status;
