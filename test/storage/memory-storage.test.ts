@@ -272,6 +272,11 @@ describe('memoryStorage, due executions', () => {
       storage.executions.poll(WORKER, []),
       storage.executions.countQueued(1),
       storage.executions.requestCancel(id, T0, end()),
+      storage.executions.getPinned(id),
+      storage.executions.repin(id, {
+        ...{ epoch: 1, from: 'a', to: 'b' },
+        handover: { waitingFor: [], waited: 0, recoveries: 0 },
+      }),
       storage.executions.findEnded([id]),
       storage.executions.purge({ worker: WORKER, before: T0, limit: 1 }),
       storage.executions.delete([]),

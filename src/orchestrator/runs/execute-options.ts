@@ -61,7 +61,9 @@ export interface RetryOptions {
 }
 
 /** What was asked for, if it is a dry run. */
-export function dryRunOf({ dryRun = false }: ExecuteOptions): DryRunOptions | undefined {
+export function dryRunOf(options: ExecuteOptions | null): DryRunOptions | undefined {
+  // The options of a caller are not checked yet.
+  const dryRun = options?.dryRun;
   return dryRun === true ? {} : dryRun || undefined;
 }
 
