@@ -39,6 +39,14 @@ for (const path of paths) {
     () => storage.signals.put({ id: 'sig_late', executionId: id, name: 'go', payload: 1, createdAt: T0 }),
     () => storage.commit(WORKER, [entry(number, { steps: [step('late')] })]),
     () => storage.executions.requestCancel(id, T0, end()),
+    () => storage.executions.getPinned(id),
+    () =>
+      storage.executions.repin(id, {
+        epoch: 1,
+        from: 'a',
+        to: 'b',
+        handover: { waitingFor: [], waited: 0, recoveries: 0 },
+      }),
   ];
   const verbs: (() => unknown)[] = [
     () => storage.workers.register(WORKER, { now: T0, leaseUntil: T0 + LEASE }),
