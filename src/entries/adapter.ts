@@ -83,6 +83,7 @@ export { checkKey, isPlainText, MAX_KEY_BYTES } from '../engine/storage/data.por
 export type * from '../engine/execution/execution-engine.port.ts';
 export type { HttpClient, HttpHead, HttpRequest, HttpResponse } from '../engine/host/http.port.ts';
 export {
+  type AttemptedStep,
   type DecisionFacts,
   type Journal,
   JournalLostError,
