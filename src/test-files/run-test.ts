@@ -5,6 +5,7 @@ import { isOrchestratorError, messageOf } from '../engine/base/errors.ts';
 import { equalJson, type Json, type JsonObject } from '../engine/base/json/json.ts';
 import { readPages } from '../engine/base/read-pages.ts';
 import type { ExecutionStep } from '../engine/ensemble/execution-step.ts';
+import { definitionPathOf } from '../engine/ensemble/flow-places.ts';
 import { toMs } from '../engine/base/time/duration.ts';
 import type { AgentResult, Execution } from '../engine/execution/execution.ts';
 import type { AnyOperation, OperationContext } from '../engine/operation/operation.port.ts';
@@ -337,7 +338,7 @@ async function stepsThatRan({ executions }: Orchestrator): Promise<RanStep[]> {
   const ran = new Map<string, RanStep>();
   for (const { id, ensemble } of (await executions.list({ limit: 100 })).executions)
     for (const { key } of [...(await executions.history(id)).steps, ...(await routesOf(executions, id))]) {
-      const place = key.replace(/\.(?:foreach|while)\[\d+\]/g, '');
+      const place = definitionPathOf(key);
       ran.set(`${ensemble} ${place}`, { ensemble, key: place });
     }
   return [...ran.values()];

@@ -49,6 +49,11 @@ export function placeOf(key: string): string {
   return key.replace(/\.(foreach|while)\[\d+\](?=\.)/g, '.$1');
 }
 
+/** A step's path in its definition, from the key of one of its runs, such as `flow[2].steps[0]`. */
+export function definitionPathOf(key: string): string {
+  return key.replace(/\.(?:foreach|while)\[\d+\]/g, '');
+}
+
 /** The items and rounds of a run, from its key, such as `item 8, round 1`. */
 export function passOf(key: string): string | undefined {
   const passes = [...key.matchAll(/\.(foreach|while)\[(\d+)\](?=\.)/g)];

@@ -47,8 +47,19 @@ export class ReplayJournal extends RecordedJournal {
     this.#isOpen = isOpen;
   }
 
-  /** The first recorded step that the flow did not ask for. */
-  get unused(): StepRecord | undefined {
+  /**
+   * The first recorded step that the flow did not ask for.
+   * @param definition - the words for what was replayed
+   */
+  unusedStep(definition: string): ReplayDifference | undefined {
+    const unused = this.#unused();
+    if (!unused) return undefined;
+    const [at, expected] = [placeOf(unused.key), describeRecord(unused)];
+    const reason = `${expected} was recorded at ${at}, and ${definition} does not come to it`;
+    return { at, expected, found: null, reason };
+  }
+
+  #unused(): StepRecord | undefined {
     for (const record of this.#all) {
       const { key } = record;
       const caller = callerOf(key);

@@ -4,6 +4,7 @@ import type { Json } from '../../engine/base/json/json.ts';
 import type { Type } from '../../engine/definition/types/type.ts';
 import { unknownParts } from '../../engine/definition/types/type-text.ts';
 import { sampleOf } from '../../engine/definition/types/values-of-type.ts';
+import { definitionPathOf } from '../../engine/ensemble/flow-places.ts';
 import type { ExecutionOutcome, InterpretedRun } from '../../engine/execution/execution-engine.port.ts';
 import type { StepRecord } from '../../engine/execution/stored-execution.ts';
 import type { DryAnswer } from '../../engine/running/dry-journal.ts';
@@ -50,7 +51,7 @@ export function endedRun(recorded: Json): InterpretedRun {
 /** The type of what the step at a position gives. */
 export function typeAt({ answers }: LoadedEnsemble, key: string): Type | undefined {
   const known = answers?.();
-  const place = key.replace(/\.(?:foreach|while)\[\d+\]/g, '');
+  const place = definitionPathOf(key);
   const own = known?.get(place);
   if (own) return own;
   // The member to which a route leads: its output is a part of that of the route.

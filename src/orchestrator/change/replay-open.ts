@@ -12,7 +12,6 @@ import type { NewExecution, StepRecord } from '../../engine/execution/stored-exe
 import type { RunPorts } from '../../engine/interpreter/run.ts';
 import { runEnsemble } from '../../engine/interpreter/run-ensemble.ts';
 import { Turns } from '../../engine/interpreter/turns.ts';
-import { describeRecord, placeOf } from '../../engine/running/describe-record.ts';
 import { type ReplayDifference, ReplayJournal } from '../../engine/running/replay-journal.ts';
 import type { LoadedEnsemble } from '../definitions/load-definitions.ts';
 import { differentStep, type NameMap } from './same-steps.ts';
@@ -90,7 +89,9 @@ export async function replayOpen(
   } while (!outcome && !journal.isAtEnd && (await clock.advanceToNext()));
   if (!outcome) run.abandon();
   return (
-    journal.difference ?? unusedStep(journal) ?? (outcome ? ended(outcome) : differentWait(waitingFor, journal, names))
+    journal.difference ??
+    journal.unusedStep('the definition') ??
+    (outcome ? ended(outcome) : differentWait(waitingFor, journal, names))
   );
 }
 
@@ -119,14 +120,6 @@ async function differentInput(ensemble: LoadedEnsemble, input: Json): Promise<Re
   if (equalJson(checked, input)) return undefined;
   const reason = 'the definition reads the recorded input as another value, for example with a default that is new';
   return { at: 'input', expected: null, found: null, reason };
-}
-
-function unusedStep({ unused }: ReplayJournal): ReplayDifference | undefined {
-  if (!unused) return undefined;
-  const at = placeOf(unused.key);
-  const expected = describeRecord(unused);
-  const reason = `${expected} was recorded at ${at}, and the definition does not come to it`;
-  return { at, expected, found: null, reason };
 }
 
 function ended({ status, error }: ExecutionOutcome): ReplayDifference {

@@ -4,6 +4,7 @@ import type { AgentSource, EnsembleSource } from '../../authoring/define.ts';
 import { type DefinitionIssue, isOrchestratorError, OrchestratorError } from '../../engine/base/errors.ts';
 import { copyJson, formatPath, type Json, JsonError } from '../../engine/base/json/json.ts';
 import { isPromise, type MaybePromise } from '../../engine/base/maybe-promise.ts';
+import { once } from '../../engine/base/once.ts';
 import type { CompiledEnsemble } from '../../engine/compiled/compiled-ensemble.ts';
 import {
   type CompileResult,
@@ -43,7 +44,7 @@ export interface LoadedEnsemble {
   readonly warnings: readonly DefinitionIssue[];
   /** The document that holds the definition. Absent for a definition in code. */
   readonly expects?: ExpectedDocument;
-  /** The types of what its steps give, by position. Absent for an agent alone. */
+  /** The types of what its steps give, by position. Absent where types are not checked. */
   readonly answers?: (() => ReadonlyMap<string, Type>) | undefined;
 }
 
@@ -218,12 +219,8 @@ function toLoaded(
   };
 }
 
-function answersOf(answers: readonly Answer[]): LoadedEnsemble['answers'] {
-  let byPlace: ReadonlyMap<string, Type> | undefined;
-  return () => {
-    byPlace ??= new Map(answers.map(({ path, output }) => [formatPath(path as (string | number)[]), output]));
-    return byPlace;
-  };
+function answersOf(answers: readonly Answer[]): NonNullable<LoadedEnsemble['answers']> {
+  return once(() => new Map(answers.map(({ path, output }) => [formatPath(path as (string | number)[]), output])));
 }
 
 /** The problems of one definition. */
@@ -348,10 +345,10 @@ export function loadSharedAgent(
   const { compiled, problems } = compileSingleAgent(agent, host, {}, others);
   refuseProblems(problems, agent.name);
   const flow = [{ agent: agent.name }];
-  const answers = () => {
+  const answers = once(() => {
     const checked = checkSource({ name: agent.name, flow, agents: [agent, ...others] } as EnsembleSource, host);
-    return answersOf(checkTypesOf([checked]).get(checked)?.types.answers ?? [])?.() ?? new Map();
-  };
+    return answersOf(checkTypesOf([checked]).get(checked)?.types.answers ?? [])();
+  });
   // A shared agent is one step, which starts no ensemble.
   return { compiled, checkOutput: undefined, calls: [], warnings: [], answers };
 }

@@ -15,7 +15,6 @@ import { never } from '../../engine/running/recorded-journal.ts';
 import type { Orchestrator } from '../../orchestrator/create-orchestrator.ts';
 import type { OrchestratorOptions } from '../../orchestrator/options/options.ts';
 import { hostTurn, type ManualClock, manualClock } from '../../adapters/clock/manual-clock.ts';
-import { describeRecord, placeOf } from '../../engine/running/describe-record.ts';
 import { type ReplayDifference, ReplayJournal } from '../../engine/running/replay-journal.ts';
 
 export type { ReplayDifference };
@@ -46,7 +45,8 @@ export async function replayHistory(
   }
   const { input, loaded } = engine.captured();
   const { outcome, hasState } = await runToEnd({ ...execution, input }, { loaded, journal, clock });
-  const difference = journal.difference ?? unusedStep(journal) ?? differentEnd(history, outcome, isOpen, hasState);
+  const difference =
+    journal.difference ?? journal.unusedStep("today's definition") ?? differentEnd(history, outcome, isOpen, hasState);
   return difference ? { matches: false, ...difference } : { matches: true };
 }
 
@@ -119,18 +119,6 @@ async function runToEnd(
   }
   if (!outcome) run.abandon();
   return { outcome: outcome as ExecutionOutcome | undefined, hasState: 'state' in loaded.definition.definition };
-}
-
-function unusedStep({ unused }: ReplayJournal): ReplayDifference | undefined {
-  if (!unused) return undefined;
-  const at = placeOf(unused.key);
-  const expected = describeRecord(unused);
-  return {
-    at,
-    expected,
-    found: null,
-    reason: `${expected} was recorded at ${at}, and today's definition does not come to it`,
-  };
 }
 
 /** @param hasState - the ensemble has a state. What it was then is not recorded, so outputs are not compared */
