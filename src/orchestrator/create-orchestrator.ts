@@ -28,13 +28,8 @@ import type { Components } from './components/components.ts';
 import { createComponentParts } from './components/create-component-parts.ts';
 import { connectStorage } from './connect-storage.ts';
 import { createCatalog } from './definitions/catalog.ts';
-import {
-  type AgentItem,
-  type Agents,
-  createDefinitions,
-  type EnsembleItem,
-  type Ensembles,
-} from './definitions/definitions.ts';
+import { createDefinitions } from './definitions/create-definitions.ts';
+import type { AgentItem, Agents, EnsembleItem, Ensembles } from './definitions/definitions.ts';
 import { loadEnsembles, logWarnings, readSharedAgents } from './definitions/load-definitions.ts';
 import { createRestore } from './definitions/restore-definitions.ts';
 import type { Kind } from './definitions/stored-definitions.ts';
@@ -197,7 +192,7 @@ export function createOrchestrator(given: OrchestratorOptions = {}): Orchestrato
   const host = compileHost({ ...options, clock: clock.wall, storage }, toolServers);
   const ensembles = (options as WithStandIn)[STAND_IN]?.ensembles ?? loadEnsembles(options.ensembles ?? [], host);
   logWarnings(ensembles.values(), logger);
-  const catalog = createCatalog({ host, ensembles, documents: patient.documents, clock, logger });
+  const catalog = createCatalog({ host, ensembles, storage: patient, clock, logger });
 
   const base = { storage, clock, logger };
   const ensembleOf = (name: string) => catalog.find('ensemble', name);
@@ -218,7 +213,7 @@ export function createOrchestrator(given: OrchestratorOptions = {}): Orchestrato
   });
   const { rollouts } = components;
   const forms = createSignalForms(patient.definitions);
-  const mover = createMover({ ...executionService, storage: patient, clock, env: host.env, find: ensembleOf, restore });
+  const mover = createMover({ ...executionService, ...catalog, storage: patient, clock, env: host.env, restore });
   const executions = createExecutions({ storage, patient, clock, executionService, ids, forms, restore, mover });
   const served = { storage, clock, logger, masking, host, brand, ensembles, executionService, events, ids };
   const { work, deliveries, ...timed } = createTimedParts(options, { ...served, executions, mover, tracing, rollouts });

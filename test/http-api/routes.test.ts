@@ -67,6 +67,11 @@ const ROUTES: readonly Row[] = [
   ...rowsOf('/api/v1/ensembles', 'ensembles', 'greet'),
   ...rowsOf('/ensembles', 'ensembles', 'greet'),
   ...rowsOf('/api/v1/agents', 'agents', 'double'),
+  ...(['ensembles', 'agents'] as const).flatMap((kind): Row[] => [
+    ['GET', `/api/v1/${kind}/nobody/versions`, `read:${kind}`, 404],
+    ['GET', `/api/v1/${kind}/nobody/versions/v1`, `read:${kind}`, 404],
+    ['POST', `/api/v1/${kind}/nobody/rollback`, `write:${kind}`, 404],
+  ]),
   ['GET', '/api/v1/components', 'read:components', 200],
   ['POST', '/api/v1/components', 'write:components', 400],
   ['GET', '/api/v1/components/nobody', 'read:components', 404],
@@ -92,6 +97,8 @@ const BODIES: Readonly<Record<string, unknown>> = {
   '/api/v1/execute/agent/double': { input: { n: 2 } },
   '/api/v1/jobs': { action: 'cancel', filter: { ensemble: 'echo' } },
   '/api/v1/moves': { ensemble: 'echo', to: 'latest' },
+  '/api/v1/ensembles/nobody/rollback': { to: 'v1' },
+  '/api/v1/agents/nobody/rollback': { to: 'v1' },
 };
 
 describe.each(HOSTS)('routes by $host', ({ open }) => {

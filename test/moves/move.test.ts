@@ -227,13 +227,15 @@ flow:
     const { executions } = one.deploy(BEFORE);
     const move = executions.move as (options: object) => Promise<unknown>;
     await expect(move({ to: 'latest' })).rejects.toThrow(/an `id` or at least one filter/);
-    await expect(move({ ensemble: 'order' })).rejects.toThrow(/`to` must be `latest` or the hash/);
+    await expect(move({ ensemble: 'order' })).rejects.toThrow(
+      /`to` must be `latest`, or the label or the hash of a version/,
+    );
     await expect(move({ ensemble: 'order', to: 'latest', status: 'failed' })).rejects.toThrow(/`failed` has ended/);
     await expect(move({ ensemble: 'order', to: 'latest', map: { a: 1 } })).rejects.toThrow(/`map` must have/);
     await expect(move({ ensemble: 'order', to: 'latest', dry: true })).rejects.toThrow(/dryRun/);
     await expect(move({ id: 'exec_none', to: 'latest' })).rejects.toMatchObject({ code: 'NOT_FOUND' });
     const id = await waiting(BEFORE, one);
-    await expect(move({ id, to: 'abcdef' })).rejects.toThrow(/no definition abcdef of ensemble `order`/);
+    await expect(move({ id, to: 'abcdef' })).rejects.toThrow(/`order` has no version `abcdef`/);
   });
 
   it('a claim that comes between the check and the move wins: the execution keeps its definition', async () => {
@@ -392,7 +394,9 @@ flow:
     const id = await waiting(BEFORE, one);
     const { executions } = one.deploy(flow(agent('price'), WAIT).replace(/outputs.*/, ''));
     await expect(executions.move({ ensemble: 'ordr', to: 'latest' })).rejects.toMatchObject({ code: 'NOT_FOUND' });
-    await expect(executions.move({ ensemble: 'order', to: 'nonsense' })).rejects.toMatchObject({ code: 'NOT_FOUND' });
+    await expect(executions.move({ ensemble: 'order', to: 'nonsense' })).rejects.toMatchObject({
+      code: 'VERSION_NOT_FOUND',
+    });
     await expect(executions.move({ id, ensemble: 'order', to: 'latest' })).rejects.toThrow(
       /an `id` or filters, not both/,
     );

@@ -254,13 +254,13 @@ export interface ErrorDetails {
   };
   readonly UNAUTHORIZED: Readonly<Record<string, unknown>>;
   readonly UNSUPPORTED_MEDIA_TYPE: Readonly<Record<string, unknown>>;
-  /** A reference to a component leads to no version. */
+  /** A reference to a component leads to no version, or a definition has no version of this name. */
   readonly VERSION_NOT_FOUND: {
-    /** The name of the component. */
-    readonly component: string;
-    /** What was asked for: a version, `latest` or an environment. */
+    /** The name of the component. Absent for a definition. */
+    readonly component?: string;
+    /** What was asked for: a version, `latest`, an environment, a label or a hash. */
     readonly ref: string;
-    /** The versions that exist, the highest first. */
+    /** The versions that exist: of a component the highest first, of a definition the newest. */
     readonly versions: readonly string[];
   };
 }

@@ -1,19 +1,30 @@
 /** `/workflows`, `/ensembles...` and `/agents...`: lists, shows, creates, changes and deletes definitions. */
 
+import * as z from 'zod/mini';
+import { once } from '../../engine/base/once.ts';
 import { hasScope, type Principal } from '../../engine/access/token.ts';
 import type { Orchestrator } from '../../orchestrator/create-orchestrator.ts';
 import type { AgentItem, Definitions, EnsembleItem } from '../../orchestrator/definitions/definitions.ts';
-import { flag, page } from '../request/read-query.ts';
-import { call, type Given } from './define-call.ts';
+import { flag, page, text } from '../request/read-query.ts';
+import { type BodyForm, call, type Given, type Queries } from './define-call.ts';
+import { textField } from '../request/body-fields.ts';
+import { pageOfList } from '../reply/page-of-list.ts';
 
 type ItemOf<K> = K extends 'ensemble' ? EnsembleItem : AgentItem;
 /** What a call of one definition gets, whatever its path. */
-type Named = Given<'/:name', Record<never, never>, 'definition'>;
+type Named<Q extends Queries = Record<never, never>, F extends BodyForm = 'definition'> = Given<'/:name', Q, F>;
 const query = { ...page, active: flag };
 
-/** A token that may not start ensembles stores none that others start. */
-function mayStart(principal: Principal | undefined): { readonly webhooks: boolean } {
-  return { webhooks: principal === undefined || hasScope(principal, 'execute:ensembles') };
+/** What is said about the version that a change makes. */
+const notes = { label: text, message: text, commit: text };
+const rollback = once(() =>
+  z.strictObject({ to: z.string({ error: 'must be the label or the hash of a version' }), message: textField() }),
+);
+
+/** The name of the token says who it was. One that may not start ensembles stores none that others start. */
+function callerOf(principal: Principal | undefined) {
+  if (!principal) return {};
+  return { actor: principal.name, webhooks: hasScope(principal, 'execute:ensembles') };
 }
 
 /** The specification's paginated list. */
@@ -51,9 +62,16 @@ export function definitionCalls<P extends string, K extends 'ensemble' | 'agent'
       run: ({ orchestrator, query }) => of(orchestrator).list(query),
     }),
     call(`POST ${path}`, {
-      ...{ id: `create${name}`, summary: `Creates an ${kind}`, scope: `write:${kind}s`, body: 'definition' },
+      ...{
+        id: `create${name}`,
+        summary: `Creates an ${kind}`,
+        scope: `write:${kind}s`,
+        body: 'definition',
+        query: notes,
+      },
       replies: { 201: 'Definition' },
-      run: ({ orchestrator, principal, body }) => of(orchestrator).create(body, mayStart(principal)),
+      run: ({ orchestrator, principal, body, query }) =>
+        of(orchestrator).create(body, { ...query, ...callerOf(principal) }),
       etag: ({ version }) => version,
       location: (made) => `/${kind}s/${made.name}`,
     }),
@@ -62,9 +80,9 @@ export function definitionCalls<P extends string, K extends 'ensemble' | 'agent'
       run: ({ orchestrator, name }: Named) => of(orchestrator).get(name),
     }),
     call(`PUT ${path}/:name`, {
-      ...{ id: `update${name}`, summary: `Replaces an ${kind}`, body: 'definition', ...changes, ...item },
-      run: ({ orchestrator, principal, name, body, condition }: Named) =>
-        of(orchestrator).update(name, body, { ...condition, ...mayStart(principal) }),
+      ...{ id: `update${name}`, summary: `Replaces an ${kind}`, body: 'definition', query: notes, ...changes, ...item },
+      run: ({ orchestrator, principal, name, body, condition, query }: Named<typeof notes>) =>
+        of(orchestrator).update(name, body, { ...query, ...condition, ...callerOf(principal) }),
     }),
     call(`DELETE ${path}/:name`, {
       ...{ id: `delete${name}`, summary: `Deletes an ${kind}`, ...changes },
@@ -78,6 +96,43 @@ export function definitionCalls<P extends string, K extends 'ensemble' | 'agent'
     call(`POST ${path}/:name/deactivate`, {
       ...{ id: `deactivate${name}`, summary: `Lets an ${kind} be started no longer`, ...changes, ...item },
       run: ({ orchestrator, name, condition }: Named) => of(orchestrator).deactivate(name, condition),
+    }),
+  ] as const;
+}
+
+/** The versions of a name. */
+export function versionCalls<P extends string, K extends 'ensemble' | 'agent'>(path: P, kind: K) {
+  const name = kind === 'ensemble' ? 'Ensemble' : 'Agent';
+  const of = (orchestrator: Orchestrator) => orchestrator[`${kind}s`] as unknown as Definitions<`${K}s`, ItemOf<K>>;
+  const reads = { scope: `read:${kind}s`, of: kind } as const;
+  return [
+    call(`GET ${path}/:name/versions`, {
+      ...{ id: `list${name}Versions`, summary: 'Lists the versions that are kept, the newest first', ...reads },
+      query: page,
+      replies: { 200: 'DefinitionVersions' },
+      async run(given: Given<'/:name', typeof page, undefined>) {
+        const versions = await of(given.orchestrator).versions(given.name);
+        // By their place from the end, which a new version does not change.
+        const placed = versions.map((one, i) => ({ one, place: versions.length - i }));
+        const { versions: found, ...next } = pageOfList(given, 'versions', placed, {
+          idOf: ({ place }) => String(place),
+          compare: (a, b) => Number(b) - Number(a),
+        });
+        return { versions: found.map(({ one }) => one), ...next };
+      },
+    }),
+    call(`GET ${path}/:name/versions/:version`, {
+      ...{ id: `get${name}Version`, summary: 'A version with its definition', ...reads },
+      replies: { 200: 'VersionedDefinition' },
+      run: ({ orchestrator, name, version }: Given<'/:name/:version', Record<never, never>, undefined>) =>
+        of(orchestrator).version(name, version),
+    }),
+    call(`POST ${path}/:name/rollback`, {
+      ...{ id: `rollBack${name}`, summary: 'Makes an earlier version the newest one', scope: `write:${kind}s` },
+      ...{ of: kind, readsIfMatch: true, body: rollback, replies: { 200: 'Definition' } },
+      run: ({ orchestrator, principal, name, body, condition }: Named<Record<never, never>, typeof rollback>) =>
+        of(orchestrator).rollback(name, { ...body, ...condition, ...callerOf(principal) }),
+      etag: ({ version }: ItemOf<K>) => version,
     }),
   ] as const;
 }

@@ -2,7 +2,7 @@
 
 import { componentCalls } from './components.ts';
 import { type Call, type CallRoute, routeOf } from './define-call.ts';
-import { definitionCalls, workflowCalls } from './definitions.ts';
+import { definitionCalls, versionCalls, workflowCalls } from './definitions.ts';
 import { deliveryCalls } from './deliveries.ts';
 import { executeCalls } from './execute.ts';
 import { executionControlCalls } from './execution-control.ts';
@@ -30,6 +30,8 @@ const CALLS = [
   ...definitionCalls('/ensembles', 'ensemble'),
   ...definitionCalls('//ensembles', 'ensemble'),
   ...definitionCalls('/agents', 'agent'),
+  ...versionCalls('/ensembles', 'ensemble'),
+  ...versionCalls('/agents', 'agent'),
   ...componentCalls,
   ...stateCalls,
 ] as const;

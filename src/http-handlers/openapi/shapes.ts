@@ -202,12 +202,26 @@ const deliveryShapes = {
 };
 
 const definition = {
-  ...{ name: text, 'description?': text, version: text, active: flag, source: oneOf(['code', 'store']) },
+  ...{
+    name: text,
+    'description?': text,
+    version: text,
+    'label?': text,
+    active: flag,
+    source: oneOf(['code', 'store']),
+  },
   ...{ createdAt: instant, updatedAt: instant },
+};
+const definitionVersion = {
+  ...{ version: text, 'label?': text, createdAt: instant },
+  ...{ 'by?': text, 'message?': text, 'commit?': text },
 };
 
 const definitionShapes = {
   Definition: object({ ...definition, definition: anyObject }),
+  DefinitionVersion: object(definitionVersion),
+  DefinitionVersions: page('versions', 'DefinitionVersion'),
+  VersionedDefinition: object({ ...definitionVersion, definition: anyObject, 'text?': text }),
   Ensembles: page('ensembles', 'Definition'),
   Agents: page('agents', 'Definition'),
   DeletedDefinition: object({ name: text, deleted: always(true) }),

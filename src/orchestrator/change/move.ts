@@ -33,7 +33,7 @@ import { readRecords } from '../runs/read-records.ts';
 export interface MoveOptions extends Omit<ExecutionSelection, 'errorCode' | 'unresolved'> {
   /** Only this execution. */
   readonly id?: string | undefined;
-  /** `latest`, the definition that new executions get, or the hash of a definition that the store has: the `version` of a record. */
+  /** `latest`, the newest definition; the label of a version; or the hash of a definition that the store has: the `version` of a record. */
   readonly to: string;
   /** Old names of agents and signals, and the new ones. An agent at the same position with another name is a difference without it. */
   readonly map?: NameMap | undefined;
@@ -71,7 +71,9 @@ interface MoveDependencies {
   readonly clock: Clock;
   readonly env: Readonly<Record<string, string>>;
   /** The ensemble with a name. @throws NOT_FOUND */
-  find(name: string): MaybePromise<LoadedEnsemble>;
+  find(kind: 'ensemble', name: string): MaybePromise<LoadedEnsemble>;
+  /** The hash that a label or a hash names. @throws VERSION_NOT_FOUND */
+  hashOf(ensemble: string, ref: string): MaybePromise<string>;
   restore(definition: StoredDefinition, ensemble: string): MaybePromise<LoadedEnsemble | string>;
   readonly engine: Pick<AttachedEngine, 'runDue' | 'signal' | 'onlyQueues'>;
 }
@@ -98,17 +100,19 @@ const MAX_MOVES = 20;
 const MAX_TRIES = 3;
 
 export function createMover(dependencies: MoveDependencies): Mover {
-  const { storage, records, turns, clock, env, find, restore, engine } = dependencies;
+  const { storage, records, turns, clock, env, find, hashOf, restore, engine } = dependencies;
   const { executions, definitions } = storage;
 
-  /** @throws NOT_FOUND, NOT_CONFIGURED */
+  /** @throws NOT_FOUND, VERSION_NOT_FOUND, NOT_CONFIGURED */
   const targetOf = async (ensemble: string, to: string): Promise<LoadedEnsemble> => {
-    if (to === 'latest') return find(ensemble);
+    if (to === 'latest') return find('ensemble', ensemble);
     const current = await orUndefined(find, ensemble);
     if (current?.compiled.stored.version === to) return current;
-    const stored = await definitions.get(to);
-    if (!stored || stored.definition.name !== ensemble)
-      throw new OrchestratorError('NOT_FOUND', `\`to\`: the store has no definition ${to} of ensemble \`${ensemble}\``);
+    const stored = await definitions.get(await hashOf(ensemble, to));
+    if (!stored || stored.definition.name !== ensemble) {
+      const message = `\`to\`: the store has no definition ${to} of ensemble \`${ensemble}\``;
+      throw new OrchestratorError('VERSION_NOT_FOUND', message);
+    }
     const loaded = await restore(stored, ensemble);
     if (typeof loaded !== 'string') return loaded;
     throw new OrchestratorError('NOT_CONFIGURED', `\`to\`: this process can't use definition ${to}: ${loaded}`);
@@ -245,7 +249,7 @@ export function createMover(dependencies: MoveDependencies): Mover {
 }
 
 /** Why there is nothing to move an execution to. */
-const NO_TARGET: ReadonlySet<string> = new Set(['NOT_FOUND', 'NOT_ACTIVE', 'NOT_CONFIGURED']);
+const NO_TARGET: ReadonlySet<string> = new Set(['NOT_FOUND', 'VERSION_NOT_FOUND', 'NOT_ACTIVE', 'NOT_CONFIGURED']);
 
 function busy(found: string): ReplayDifference {
   return { at: 'status', expected: 'waiting', found, reason: BUSY };
@@ -253,7 +257,7 @@ function busy(found: string): ReplayDifference {
 
 async function orUndefined(find: MoveDependencies['find'], name: string): Promise<LoadedEnsemble | undefined> {
   try {
-    return await find(name);
+    return await find('ensemble', name);
   } catch (error) {
     if (isOrchestratorError(error) && NO_TARGET.has(error.code)) return undefined;
     throw error;
@@ -304,7 +308,8 @@ function readOptions(options: MoveOptions): readonly Omit<ExecutionQuery, 'limit
 
 /** @throws INVALID_REQUEST */
 export function checkTarget(to: string | undefined, map: NameMap | undefined): void {
-  if (typeof to !== 'string' || to === '') throw invalid('`to` must be `latest` or the hash of a definition');
+  if (typeof to !== 'string' || to === '')
+    throw invalid('`to` must be `latest`, or the label or the hash of a version');
   if (map !== undefined && !(isMap(map as Json) && Object.values(map).every((name) => typeof name === 'string')))
     throw invalid('`map` must have the new name of each old one, such as { charge: "pay" }');
 }

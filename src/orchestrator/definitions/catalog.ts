@@ -14,7 +14,14 @@ import { parseAgent } from '../../engine/definition/read/parse-ensemble.ts';
 import type { AgentDefinition } from '../../engine/ensemble/ensemble.ts';
 import { NAME_PATTERN } from '../../engine/ensemble/name.ts';
 import type { Clock } from '../../engine/host/clock.port.ts';
-import type { DocumentStore } from '../../engine/storage/document-store.port.ts';
+import {
+  addVersion,
+  type DefinitionVersion,
+  findVersion,
+  isHash,
+  noSuchVersion,
+} from '../../engine/ensemble/definition-version.ts';
+import type { Storage } from '../../engine/storage/storage.port.ts';
 import type { Logger } from '../../engine/host/logger.port.ts';
 import type { MaybePromise } from '../../engine/operation/operation.port.ts';
 import { type LoadedEnsemble, loadNewEnsemble, loadSharedAgent, logWarnings } from './load-definitions.ts';
@@ -27,7 +34,7 @@ import {
 } from './stored-definitions.ts';
 
 /** A definition that can be stored: its content, and the form that runs. */
-export interface NewDefinition extends Pick<DefinitionContent, 'definition' | 'version' | 'agents'> {
+export interface NewDefinition extends Pick<DefinitionContent, 'definition' | 'version' | 'agents' | 'text'> {
   /** Undefined for an agent that only chooses a route: it can't run alone. */
   readonly loaded: LoadedEnsemble | undefined;
 }
@@ -43,10 +50,28 @@ export interface Catalog {
   compile(kind: Kind, definition: string | object, replaced?: AgentDefinition): Promise<NewDefinition>;
   /** The definitions that use a stored agent. */
   usersOf(agent: string): Promise<readonly { readonly kind: Kind; readonly item: StoredItem }[]>;
+  /**
+   * Replaces a stored definition, and adds a version to those of its name.
+   * @returns undefined if another change came first @throws CONFLICT for a label that another version has
+   */
+  replace(
+    kind: Kind,
+    item: StoredItem,
+    made: NewDefinition,
+    notes: VersionNotes,
+    updatedAt?: number,
+  ): Promise<StoredItem | undefined>;
+  /** The first version of a new definition. */
+  first(made: NewDefinition, notes: VersionNotes): Promise<DefinitionContent>;
+  /** The hash that `ref` names: a label of a stored ensemble, or a hash. @throws VERSION_NOT_FOUND */
+  hashOf(ensemble: string, ref: string): MaybePromise<string>;
   /** The definitions in code. */
   readonly code: Readonly<Record<Kind, ReadonlyMap<string, LoadedEnsemble>>>;
   readonly stored: Readonly<Record<Kind, StoredDefinitions>>;
 }
+
+/** What is said about a version. */
+export type VersionNotes = Omit<DefinitionVersion, 'version' | 'createdAt'>;
 
 /** How many compiled definitions are kept. The one that was used least recently is compiled again. */
 const MAX_LOADED = 1_000;
@@ -55,11 +80,12 @@ export function createCatalog(dependencies: {
   readonly host: CompileHost;
   /** The ensembles in code. */
   readonly ensembles: ReadonlyMap<string, LoadedEnsemble>;
-  readonly documents: DocumentStore;
+  readonly storage: Pick<Storage, 'documents' | 'definitions'>;
   readonly clock: Clock;
   readonly logger: Logger;
 }): Catalog {
-  const { host, ensembles, documents, clock, logger } = dependencies;
+  const { host, ensembles, storage, clock, logger } = dependencies;
+  const { documents, definitions } = storage;
   const agents = new Map<string, LoadedEnsemble>();
   for (const [name, agent] of host.sharedAgents) if (!agent.routes) agents.set(name, loadSharedAgent(agent, host));
   const code = { ensemble: ensembles, agent: agents };
@@ -95,7 +121,37 @@ export function createCatalog(dependencies: {
         return agent ? [[name, hashJson(agent as unknown as Json)]] : [];
       }),
     );
-    return { ...rest, agents };
+    return { ...rest, agents, text: typeof source === 'string' ? source : undefined };
+  };
+
+  const first: Catalog['first'] = async (made, notes) => {
+    const { loaded: stored, ...content } = made;
+    // What runs this version need not find it in this process.
+    if (stored) await definitions.put(stored.compiled.stored);
+    const createdAt = clock.now();
+    return { ...content, active: true, createdAt, versions: [{ ...notes, version: made.version, createdAt }] };
+  };
+
+  const replace: Catalog['replace'] = async (kind, item, made, notes, updatedAt) => {
+    const { name, revision, tag: _tag, updatedAt: _updatedAt, ...before } = item;
+    const { replaced, write } = stored[kind];
+    const known = versionsOf(item);
+    const { loaded: compiled, ...content } = made;
+    const versions = addVersion(known, { ...notes, version: made.version, createdAt: clock.now() });
+    if (compiled) await definitions.put(compiled.compiled.stored);
+    if (made.version !== item.version) await replaced.keep(name, item.version, item);
+    const written = await write(name, revision, { ...before, ...content, versions }, updatedAt);
+    const left = new Set(versions.map(({ version }) => version));
+    if (written) for (const { version } of known) if (!left.has(version)) await replaced.remove(name, version);
+    return written;
+  };
+
+  const hashOfLabel = async (ensemble: string, label: string): Promise<string> => {
+    const item = code.ensemble.has(ensemble) ? undefined : await stored.ensemble.read(ensemble);
+    const versions = item ? versionsOf(item) : [];
+    const found = findVersion(versions, label);
+    if (found) return found.version;
+    throw noSuchVersion(`ensemble \`${ensemble}\``, label, versions);
   };
 
   const load = async (kind: Kind, name: string): Promise<LoadedEnsemble> => {
@@ -118,13 +174,11 @@ export function createCatalog(dependencies: {
    * process that loads a definition completes the change.
    */
   const withCurrentAgents = async (kind: Kind, item: StoredItem, made: NewDefinition): Promise<StoredItem> => {
-    const { name, updatedAt, revision, tag: _tag, ...content } = item;
     const isCurrent =
       Object.keys(made.agents).length === Object.keys(item.agents).length &&
       Object.entries(made.agents).every(([agent, tag]) => item.agents[agent] === tag);
     if (isCurrent) return item;
-    const { agents, version } = made;
-    const written = await stored[kind].write(name, revision, { ...content, agents, version }, updatedAt);
+    const written = await replace(kind, item, { ...made, text: item.text }, AGENT_CHANGED, item.updatedAt);
     // Another process has changed it: the start that uses this tag is refused, and loads it again.
     return written ?? item;
   };
@@ -133,6 +187,9 @@ export function createCatalog(dependencies: {
     code,
     stored,
     compile,
+    replace,
+    first,
+    hashOf: (ensemble, ref) => (isHash(ref) ? ref : hashOfLabel(ensemble, ref)),
     hasEnsemble,
     find(kind, name) {
       const known = code[kind].get(name) ?? loaded[kind].get(name);
@@ -156,6 +213,14 @@ export function createCatalog(dependencies: {
   };
 }
 
+/** The versions of a stored definition, the newest first. */
+export function versionsOf({ versions, version, updatedAt }: StoredItem): readonly DefinitionVersion[] {
+  return versions ?? [{ version, createdAt: updatedAt }];
+}
+
+/** Of the version that a definition gets because a shared agent has changed. */
+export const AGENT_CHANGED: VersionNotes = { message: 'a shared agent that it uses was changed' };
+
 export function notFound(kind: Kind, name: string, names: Iterable<string>): OrchestratorError {
   const near = typeof name === 'string' ? suggestName(name, names) : undefined;
   return new OrchestratorError(
@@ -164,7 +229,7 @@ export function notFound(kind: Kind, name: string, names: Iterable<string>): Orc
   );
 }
 
-interface Compiled extends Omit<NewDefinition, 'agents'> {
+interface Compiled extends Omit<NewDefinition, 'agents' | 'text'> {
   /** The names of the shared agents that it uses. */
   readonly used: readonly string[];
 }

@@ -2,6 +2,7 @@
 
 import { hashJson } from '../../engine/base/bytes/hash.ts';
 import type { JsonObject } from '../../engine/base/json/json.ts';
+import type { DefinitionVersion } from '../../engine/ensemble/definition-version.ts';
 import type { Clock } from '../../engine/host/clock.port.ts';
 import type { DocumentStore, StoredDocument } from '../../engine/storage/storage.port.ts';
 
@@ -18,7 +19,14 @@ export interface DefinitionContent {
   readonly createdAt: number;
   /** The stored agents that it uses, with the hash of each: a change of one of them changes the tag of this definition. */
   readonly agents: Readonly<Record<string, string>>;
+  /** The text that was given. Absent for an object. */
+  readonly text?: string | undefined;
+  /** The newest first. Absent for a definition that has not changed since versions are kept. */
+  readonly versions?: readonly DefinitionVersion[] | undefined;
 }
+
+/** A definition that another one has replaced. */
+export type ReplacedDefinition = Pick<DefinitionContent, 'definition' | 'text'>;
 
 export interface StoredItem extends DefinitionContent {
   readonly name: string;
@@ -43,6 +51,13 @@ export interface StoredDefinitions {
   ): Promise<StoredItem | undefined>;
   /** @returns false if another change came first */
   remove(name: string, revision: number): Promise<boolean>;
+  /** What the earlier versions of a name were, by their hash. */
+  readonly replaced: {
+    read(name: string, version: string): Promise<ReplacedDefinition | undefined>;
+    /** Keeps one, unless it is kept already. */
+    keep(name: string, version: string, definition: ReplacedDefinition): Promise<void>;
+    remove(name: string, version: string): Promise<void>;
+  };
 }
 
 function tagOf({ definition, active, agents }: DefinitionContent): string {
@@ -50,6 +65,8 @@ function tagOf({ definition, active, agents }: DefinitionContent): string {
 }
 
 export function storedDefinitions(store: DocumentStore, kind: Kind, clock: Clock): StoredDefinitions {
+  const replacedKind = `${kind}-version`;
+  const replacedName = (name: string, version: string) => `${name}@${version}`;
   const list: StoredDefinitions['list'] = async ({ limit, after }) => {
     const page = { limit, now: clock.now(), ...(after !== undefined && { after }) };
     return (await store.list(kind, page)).map(toItem);
@@ -68,6 +85,24 @@ export function storedDefinitions(store: DocumentStore, kind: Kind, clock: Clock
       return isStored ? { ...content, name, tag, updatedAt, revision: revision + 1 } : undefined;
     },
     remove: async (name, revision) => store.write(kind, name, { expectedVersion: revision, now: clock.now() }),
+    replaced: {
+      async read(name, version) {
+        const found = await store.read(replacedKind, replacedName(name, version), clock.now());
+        return found && (found.value as unknown as ReplacedDefinition);
+      },
+      async keep(name, version, { definition, text }) {
+        const value = { definition, ...(text !== undefined && { text }) };
+        const now = clock.now();
+        const document = { value, tag: version, updatedAt: now };
+        await store.write(replacedKind, replacedName(name, version), { expectedVersion: 0, document, now });
+      },
+      async remove(name, version) {
+        const key = replacedName(name, version);
+        const now = clock.now();
+        const found = await store.read(replacedKind, key, now);
+        if (found) await store.write(replacedKind, key, { expectedVersion: found.version, now });
+      },
+    },
   };
 }
 

@@ -63,7 +63,7 @@ export interface Executions<Signal extends string = string> {
    * fits, each recorded step is at its position, and an execution that waits would wait there for the same. On any difference nothing
    * of that execution is changed. One that runs at the moment is refused; it can be moved when it waits.
    *
-   * @param options - at least one filter, and `to`: `latest` or the hash of a definition
+   * @param options - at least one filter, and `to`: `latest`, or the label or the hash of a version
    * @throws INVALID_REQUEST for a wrong filter or option; NOT_FOUND for a definition that is not stored; NOT_CONFIGURED if this process
    *   lacks what the definition needs
    */
