@@ -4,6 +4,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { Command } from 'commander';
 import { addComponents } from './commands/component-commands.ts';
+import { addDefinitions } from './commands/definition-commands.ts';
 import { addDeliveries } from './commands/delivery-commands.ts';
 import { init } from './commands/init-command.ts';
 import { type OpenApiOptions, openApi } from './commands/openapi-command.ts';
@@ -68,6 +69,7 @@ export function createProgram(output: Output, { cwd, process }: ProgramHost, end
   addServiceCommands(program, parts);
   addDeliveries(program, parts);
   addComponents(program, parts);
+  addDefinitions(program, parts);
 
   program
     .command('schema')

@@ -31,6 +31,7 @@ export { issueParts } from '../engine/definition/source/definition-issue.ts';
 export { verifySignature } from '../engine/signing/sign-payload.ts';
 export { awaitedSignals } from '../orchestrator/signals/signal-forms.ts';
 export { isDefinition, isTestFile } from '../project/list-files.ts';
+export { type LoadedDefinition, loadDefinitions } from '../project/load-definitions.ts';
 export { type CheckedExecution, createLiveCheck, type LiveCheck } from '../orchestrator/change/check-live.ts';
 export { testFilesOf } from '../test-files/open-tests.ts';
 export { describeWay } from '../test-files/run-test.ts';

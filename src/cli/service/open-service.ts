@@ -1,6 +1,7 @@
 /** Opens what commands such as `token` and `execution` use: a store of this machine, or a running server. */
 
 import { userInfo } from 'node:os';
+import { isOrchestratorError } from '../../engine/base/errors.ts';
 import { wrongUsage } from '../terminal/cli-error.ts';
 import { type Client, type ClientNeeds, type ClientOptions, openClient } from './open-store.ts';
 import { connect } from './remote.ts';
@@ -43,11 +44,17 @@ export async function withService<T>(
 }
 
 function asService({ orchestrator, folder, repository }: Client): Service {
-  const { executions, components } = orchestrator;
+  const { executions, components, ensembles } = orchestrator;
   const actor = userInfo().username;
   return {
     tokens: orchestrator.tokens,
-    ensembles: orchestrator.ensembles,
+    ensembles: {
+      ...ensembles,
+      create: (definition, options) => ensembles.create(definition, { actor, ...options }),
+      update: (name, definition, options) => ensembles.update(name, definition, { actor, ...options }),
+      rollback: (name, options) => ensembles.rollback(name, { actor, ...options }),
+      find: (name) => orNone(ensembles.get(name)),
+    },
     deliveries: orchestrator.deliveries,
     components: {
       ...components,
@@ -67,4 +74,13 @@ function asService({ orchestrator, folder, repository }: Client): Service {
     },
     close: () => orchestrator.close(),
   };
+}
+
+async function orNone<T>(found: Promise<T>): Promise<T | undefined> {
+  try {
+    return await found;
+  } catch (error) {
+    if (isOrchestratorError(error, 'NOT_FOUND')) return undefined;
+    throw error;
+  }
 }

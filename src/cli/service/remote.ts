@@ -20,6 +20,7 @@ type Event = Awaited<ReturnType<ReturnType<Service['executions']['events']>['nex
 
 interface Exchange {
   readonly method?: string;
+  /** Text is YAML, all else is sent as JSON. */
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal | undefined;
@@ -100,7 +101,26 @@ export function connect(url: string, token: string | undefined): Service {
       retry: (id, body) => call('POST /executions/:id/retry', 'status', { id, body }) as Promise<Execution>,
       history: (id) => call('GET /executions/:id/history', 'steps', { id }),
     },
-    ensembles: { get: (name) => call('GET /ensembles/:name', 'name', { name }) },
+    ensembles: {
+      get: (name) => call('GET /ensembles/:name', 'name', { name }),
+      async find(name) {
+        try {
+          return await call('GET /ensembles/:name', 'name', { name });
+        } catch (error) {
+          if (error instanceof RefusedError && error.code === 'NOT_FOUND') return undefined;
+          throw error;
+        }
+      },
+      list: (query) => call('GET /ensembles', 'ensembles', { query }),
+      // The server takes the name of the token as the actor.
+      create: (body, { label, message, commit } = {}) =>
+        call('POST /ensembles', 'name', { body, query: { label, message, commit } }),
+      update: (name, body, { label, message, commit } = {}) =>
+        call('PUT /ensembles/:name', 'name', { name, body, query: { label, message, commit } }),
+      versions: async (name) => (await call('GET /ensembles/:name/versions', 'versions', { name })).versions,
+      version: (name, version) => call('GET /ensembles/:name/versions/:version', 'definition', { name, version }),
+      rollback: (name, { actor: _actor, ...body }) => call('POST /ensembles/:name/rollback', 'name', { name, body }),
+    },
     close: async () => {},
   };
 }
@@ -118,17 +138,19 @@ function createSend(base: string, token: string): Send {
         redirect: 'manual',
         headers: {
           authorization: `Bearer ${token}`,
-          ...(body !== undefined && { 'content-type': 'application/json' }),
+          ...(body !== undefined && {
+            'content-type': typeof body === 'string' ? 'application/yaml' : 'application/json',
+          }),
           ...headers,
         },
-        ...(body !== undefined && { body: JSON.stringify(body) }),
+        ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
         signal: signal ?? AbortSignal.timeout(RESPONSE_MS),
       });
     } catch (error) {
       throw new CliError(explainFailure(base, error));
     }
     if (response.ok) return response;
-    throw new CliError(await explainResponse(base, response));
+    throw await refusalOf(base, response);
   };
 }
 
@@ -204,12 +226,22 @@ function explainFailure(base: string, error: unknown): string {
   }
 }
 
-async function explainResponse(base: string, response: Response): Promise<string> {
+/** The server has answered with an error of the API. */
+class RefusedError extends CliError {
+  readonly code: string;
+
+  constructor(code: string, message: string) {
+    super(message);
+    this.code = code;
+  }
+}
+
+async function refusalOf(base: string, response: Response): Promise<CliError> {
   const { host } = new URL(base);
   const body = (await response.json().catch(() => undefined)) as
     | { readonly error?: Record<string, unknown> }
     | undefined;
   const { code, message } = body?.error ?? {};
-  if (typeof code === 'string' && typeof message === 'string') return oneLine(message);
-  return `${host} responded with ${response.status}, but it is not an ensemble server; check the address`;
+  if (typeof code === 'string' && typeof message === 'string') return new RefusedError(code, oneLine(message));
+  return new CliError(`${host} responded with ${response.status}, but it is not an ensemble server; check the address`);
 }

@@ -2,6 +2,7 @@
 
 import type { ResolvedComponent } from '../../engine/component/component.ts';
 import type { Execution } from '../../engine/execution/execution.ts';
+import type { EnsembleItem } from '../../orchestrator/definitions/definitions.ts';
 import type { GitComponents, Orchestrator } from '../start.ts';
 
 /** The part of an orchestrator that a server also offers over HTTP. */
@@ -14,7 +15,13 @@ export interface Service {
     /** Returns the record of the newest execution of the chain. */
     retry(id: string, options: { readonly newKeys?: true; readonly input?: unknown }): Promise<Execution<unknown>>;
   };
-  readonly ensembles: Pick<Orchestrator['ensembles'], 'get'>;
+  readonly ensembles: Pick<
+    Orchestrator['ensembles'],
+    'get' | 'list' | 'create' | 'update' | 'versions' | 'version' | 'rollback'
+  > & {
+    /** Undefined for an unknown name. */
+    find(name: string): Promise<EnsembleItem | undefined>;
+  };
   readonly deliveries: Pick<
     Orchestrator['deliveries'],
     'list' | 'get' | 'redeliver' | 'replay' | 'receivers' | 'resume'

@@ -84,7 +84,7 @@ const SHOWN = 10;
 
 /** @param what - such as `ensemble \`order\`` */
 export function noSuchVersion(what: string, ref: string, versions: readonly DefinitionVersion[]): OrchestratorError {
-  const known = versions.map(({ version, label }) => label ?? version);
+  const known = [...new Set(versions.map(({ version, label }) => label ?? version))];
   const more = known.length > SHOWN ? `, ... (${known.length})` : '';
   const has = known.length === 0 ? 'it has no labels' : `it has ${known.slice(0, SHOWN).join(', ')}${more}`;
   const message = `${what} has no version ${quoted(ref)}: name \`latest\`, a label or a hash; ${has}`;

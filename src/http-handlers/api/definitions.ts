@@ -110,7 +110,7 @@ export function versionCalls<P extends string, K extends 'ensemble' | 'agent'>(p
       ...{ id: `list${name}Versions`, summary: 'Lists the versions that are kept, the newest first', ...reads },
       query: page,
       replies: { 200: 'DefinitionVersions' },
-      async run(given: Given<'/:name', typeof page, undefined>) {
+      async run(given: Named<typeof page>) {
         const versions = await of(given.orchestrator).versions(given.name);
         // By their place from the end, which a new version does not change.
         const placed = versions.map((one, i) => ({ one, place: versions.length - i }));
