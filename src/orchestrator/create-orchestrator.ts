@@ -58,6 +58,7 @@ import { createSignalForms } from './signals/signal-forms.ts';
 import { createSignalLinks, type SignalLinks } from './signals/signal-links.ts';
 import { steadyClock } from './timed/steady-clock.ts';
 import { connectTelemetry } from './telemetry.ts';
+import { createTraffic } from './traffic/traffic.ts';
 import { createTimedParts } from './timed/timed-parts.ts';
 import { runAllDue } from './timed/timed-work.ts';
 import { toolServerSecrets } from './options/tool-server-options.ts';
@@ -199,24 +200,23 @@ export function createOrchestrator(given: OrchestratorOptions = {}): Orchestrato
   const brand = options.brand ?? DEFAULT_BRAND;
   const ids = createIdSource();
   const { plans, requestKeys, ...access } = createAccess(options.limits, { ...base, patient, ids, brand });
-  const restore = createRestore({
-    ...{ ...catalog, host, logger },
-    onlyQueues: () => executionService.engine.onlyQueues === true,
-  });
+  const restore = createRestore({ ...catalog, host, logger, onlyQueues: () => executionService.engine.onlyQueues });
+  const traffic = createTraffic({ ...base, events, catalog, host, late: () => ({ executionService, executions }) });
   const executionService: ExecutionService = createExecutionService({
     ...{ clock, storage: patient, engineStorage, logger, events, ids, tracing },
     ...{ mask: masking.text, json: masking.json, keepsStacks: options.errors?.stack === true, env: host.env },
     engine: options.engine ?? embeddedEngine(),
-    ...{ plans, restore, find: ensembleOf, resolveComponent: components.resolve, ended: components.rollouts.ended },
+    ...{ plans, restore, find: ensembleOf, resolveComponent: components.resolve },
+    ended: [components.ended, traffic.ended],
     retentionMs: toMs(options.retention ?? DEFAULT_RETENTION),
     forget: ({ kind, name }) => catalog.forget(kind as Kind, name),
   });
-  const { rollouts } = components;
   const forms = createSignalForms(patient.definitions);
   const mover = createMover({ ...executionService, ...catalog, storage: patient, clock, env: host.env, restore });
   const executions = createExecutions({ storage, patient, clock, executionService, ids, forms, restore, mover });
   const served = { storage, clock, logger, masking, host, brand, ensembles, executionService, events, ids };
-  const { work, deliveries, ...timed } = createTimedParts(options, { ...served, executions, mover, tracing, rollouts });
+  const later = { ...served, executions, mover, tracing, more: [components.rollouts, ...traffic.timed] };
+  const { work, deliveries, ...timed } = createTimedParts(options, later);
   // The first start also begins to do what is timed.
   const starting = (): ExecutionService => {
     work.begin(false);
@@ -224,7 +224,8 @@ export function createOrchestrator(given: OrchestratorOptions = {}): Orchestrato
   };
   const called = { ...served, catalog, starting, executions };
   const { webhooks, claims } = createWebhookParts(options, { ...called, storage: patient });
-  const ensemblesApi = createDefinitions<'ensembles', EnsembleItem>('ensemble', 'ensembles', catalog, clock, claims);
+  const stored = createDefinitions<'ensembles', EnsembleItem>('ensemble', 'ensembles', catalog, clock, claims);
+  const ensemblesApi: Ensembles = { ...stored, traffic: traffic.set };
 
   const orchestrator: Orchestrator = {
     execute: (name, input?: unknown, opts?: ExecuteOptions) =>

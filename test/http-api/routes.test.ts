@@ -72,6 +72,8 @@ const ROUTES: readonly Row[] = [
     ['GET', `/api/v1/${kind}/nobody/versions/v1`, `read:${kind}`, 404],
     ['POST', `/api/v1/${kind}/nobody/rollback`, `write:${kind}`, 404],
   ]),
+  ['GET', '/api/v1/ensembles/nobody/traffic', 'read:ensembles', 404],
+  ['PUT', '/api/v1/ensembles/nobody/traffic', 'write:ensembles', 404],
   ['GET', '/api/v1/components', 'read:components', 200],
   ['POST', '/api/v1/components', 'write:components', 400],
   ['GET', '/api/v1/components/nobody', 'read:components', 404],

@@ -38,12 +38,18 @@ export interface ComponentMoveOptions extends ComponentOptions {
   readonly message?: string;
 }
 
-export interface ComponentDeployOptions extends ComponentMoveOptions {
+/** What a deployment says, besides its place. */
+export interface DeploymentOptions {
   readonly split?: string;
   readonly by?: string;
   readonly guard?: string;
   readonly steps?: string;
   readonly every?: string;
+  readonly message?: string;
+}
+
+export interface ComponentDeployOptions extends ComponentMoveOptions, DeploymentOptions {
+  readonly message?: string;
 }
 
 export interface ComponentShowOptions extends ComponentOptions {
@@ -180,11 +186,17 @@ export async function deployComponent(
   output: Output,
   host: ServiceHost,
 ): Promise<number> {
-  const { to, message, split, by, guard, steps, every } = options;
-  if ((version === undefined) === (split === undefined))
+  if ((version === undefined) === (options.split === undefined))
     throw wrongUsage('name one version, or several with --split v1.2.0=90,v1.3.0=10');
-  const deployment = {
-    to,
+  const deployment = { to: options.to, ...deploymentOf(version, options) };
+  return move(name, options, output, host, (components) => components.deploy(name, deployment));
+}
+
+export function deploymentOf(
+  version: string | undefined,
+  { message, split, by, guard, steps, every }: DeploymentOptions,
+) {
+  return {
     ...(version !== undefined && { version }),
     ...(split !== undefined && { split: readShares(split) }),
     ...(by !== undefined && { by }),
@@ -193,7 +205,6 @@ export async function deployComponent(
     ...(every !== undefined && { every }),
     ...(message !== undefined && { message }),
   };
-  return move(name, options, output, host, (components) => components.deploy(name, deployment));
 }
 
 /** @param given - such as `v1.2.0=90,v1.3.0=10` */

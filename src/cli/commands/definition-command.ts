@@ -2,6 +2,7 @@
 
 import { readFile } from 'node:fs/promises';
 import type { DefinitionVersion } from '../../engine/ensemble/definition-version.ts';
+import type { EnsembleTraffic } from '../../orchestrator/traffic/traffic.ts';
 import { findTargets } from '../project/find-target.ts';
 import { type PlaceOptions, withService } from '../service/open-service.ts';
 import type { Service, ServiceHost } from '../service/service.ts';
@@ -11,6 +12,7 @@ import type { Output } from '../terminal/output.ts';
 import { type Column, formatTable, terminalWidth } from '../terminal/table.ts';
 import { oneLine, printJson } from '../terminal/text.ts';
 import { formatDistance } from '../terminal/times.ts';
+import { deploymentOf, type DeploymentOptions } from './component-command.ts';
 
 export interface DefinitionOptions extends PlaceOptions {
   readonly json?: boolean;
@@ -144,6 +146,54 @@ export async function rollBackDefinition(
   if (json) output.print(`${printJson(made)}\n`);
   else output.say(`${output.colors.green('✓')} new executions of ${name} run version ${shownVersion(made)}\n`);
   return 0;
+}
+
+export interface DefinitionTrafficOptions extends DefinitionOptions, DeploymentOptions {
+  readonly shadow?: string;
+}
+
+/** Says which versions new executions run. Without options, it shows that. */
+export async function traffic(
+  [name, version]: readonly [name: string, version: string | undefined],
+  options: DefinitionTrafficOptions,
+  output: Output,
+  host: ServiceHost,
+): Promise<number> {
+  const { shadow, json } = options;
+  const given = { ...deploymentOf(version, options), ...(shadow !== undefined && { shadow }) };
+  const isSet = Object.keys(given).length > 0;
+  const now = await withService(options, host, ({ ensembles }) => ensembles.traffic(name, isSet ? given : undefined), {
+    scripts: true,
+  });
+  if (json) output.print(`${printJson(now)}\n`);
+  else for (const line of linesOf(name, now)) output[isSet ? 'say' : 'print'](`${oneLine(line)}\n`);
+  return 0;
+}
+
+function linesOf(name: string, now: EnsembleTraffic): readonly string[] {
+  const { version, split, splitBy, guard, rollout, counts = {}, shadow, shadowed, by, message } = now;
+  const shares = split && Object.entries(split).map(([one, share]) => `${one} ${share} %`);
+  const differences = (shadowed?.differences ?? []).map(({ executionId, status, path, output }) => {
+    const parts = [
+      ...(status ? [`${status.was}, and would be ${status.shadow}`] : []),
+      ...(path ? [`ran ${path.was.join(', ')}; would run ${path.shadow.join(', ')}`] : []),
+      ...(output ?? []).map((one) => `${one.path}: ${JSON.stringify(one.was)}, would be ${JSON.stringify(one.shadow)}`),
+    ];
+    return `  ${executionId}: ${parts.join('; ')}`;
+  });
+  return [
+    `new executions of ${name} run ${shares ? shares.join(', ') : version}${splitBy === undefined ? '' : `, by ${splitBy}`}`,
+    ...(by === undefined && message === undefined
+      ? []
+      : [`set by ${by ?? 'nobody'}${message === undefined ? '' : `: ${message}`}`]),
+    ...(rollout ? [`${rollout.version} is rolled out in steps of ${rollout.steps.join(', ')} %`] : []),
+    ...(guard === undefined && !rollout ? [] : [`guard: ${guard ?? rollout?.guard}`]),
+    ...Object.entries(counts).map(([one, { runs, failures }]) => `  ${one}: ${failures} of ${runs} failed`),
+    ...(shadow === undefined
+      ? []
+      : [`shadow: ${shadow}: ${shadowed?.different} of ${shadowed?.runs} differ, ${shadowed?.left} left`]),
+    ...differences,
+  ];
 }
 
 /** Such as `v2 (4f1c...)`. */

@@ -9,6 +9,8 @@ import {
   putDefinitions,
   rollBackDefinition,
   showVersion,
+  type DefinitionTrafficOptions,
+  traffic,
 } from './definition-command.ts';
 import { type DiffOptions, diff } from './diff-command.ts';
 import { type CommandDependencies, examples, place } from './service-commands.ts';
@@ -18,6 +20,7 @@ export function addDefinitions(program: Command, dependencies: CommandDependenci
     .command('definition')
     .description('ensembles that are stored at run time: stores them, shows their versions, rolls back');
   addChanges(definition, dependencies);
+  addTraffic(definition, dependencies);
   addViews(definition, dependencies);
   addDiff(program, dependencies);
 }
@@ -48,6 +51,32 @@ function addChanges(definition: Command, { output, host, end }: CommandDependenc
     .addHelpText('after', examples("ensemble definition rollback order --to v1 -m 'v2 charges twice'"))
     .action(async (name: string, options: DefinitionRollbackOptions) =>
       end(await rollBackDefinition(name, options, output, host)),
+    );
+}
+
+function addTraffic(definition: Command, { output, host, end }: CommandDependencies): void {
+  place(definition.command('traffic'))
+    .argument('<name>', 'name of the ensemble')
+    .argument('[version]', 'the version that new executions run: latest, a label or a hash')
+    .option('--split <shares>', 'several versions with their shares in percent, such as v1=90,v2=10')
+    .option('--by <expression>', 'what decides between the versions, such as ${input.userId} (default: the execution)')
+    .option('--guard <limit>', "rolls back when this does not hold, such as 'failureRate < 2%'")
+    .option('--steps <shares>', 'with a version and a guard: its shares in the rollout (default: 1,10,50,100)')
+    .option('--every <duration>', 'the shortest time of a step (default: 10m)')
+    .option('--shadow <version>', 'a version that runs dry after each execution, to list what differs')
+    .option('-m, --message <text>', 'why')
+    .option('--json', 'prints the traffic')
+    .description('says which versions new executions run; without options, shows that')
+    .addHelpText(
+      'after',
+      examples(
+        'ensemble definition traffic order v1',
+        "ensemble definition traffic order --split v1=90,v2=10 --by '${input.userId}' --guard 'failureRate < 2%'",
+        'ensemble definition traffic order v1 --shadow v2',
+      ),
+    )
+    .action(async (name: string, version: string | undefined, options: DefinitionTrafficOptions) =>
+      end(await traffic([name, version], options, output, host)),
     );
 }
 

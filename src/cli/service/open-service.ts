@@ -53,6 +53,7 @@ function asService({ orchestrator, folder, repository }: Client): Service {
       create: (definition, options) => ensembles.create(definition, { actor, ...options }),
       update: (name, definition, options) => ensembles.update(name, definition, { actor, ...options }),
       rollback: (name, options) => ensembles.rollback(name, { actor, ...options }),
+      traffic: (name, traffic) => ensembles.traffic(name, traffic && { actor, ...traffic }),
       find: (name) => orNone(ensembles.get(name)),
     },
     deliveries: orchestrator.deliveries,

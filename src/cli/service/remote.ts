@@ -119,6 +119,11 @@ export function connect(url: string, token: string | undefined): Service {
         call('PUT /ensembles/:name', 'name', { name, body, query: { label, message, commit } }),
       versions: async (name) => (await call('GET /ensembles/:name/versions', 'versions', { name })).versions,
       version: (name, version) => call('GET /ensembles/:name/versions/:version', 'definition', { name, version }),
+      traffic: (name, given) => {
+        if (given === undefined) return call('GET /ensembles/:name/traffic', 'version', { name });
+        const { actor: _actor, ...body } = given;
+        return call('PUT /ensembles/:name/traffic', 'version', { name, body });
+      },
       rollback: (name, { actor: _actor, ...body }) => call('POST /ensembles/:name/rollback', 'name', { name, body }),
     },
     close: async () => {},

@@ -17,7 +17,7 @@ export interface Service {
   };
   readonly ensembles: Pick<
     Orchestrator['ensembles'],
-    'get' | 'list' | 'create' | 'update' | 'versions' | 'version' | 'rollback'
+    'get' | 'list' | 'create' | 'update' | 'versions' | 'version' | 'rollback' | 'traffic'
   > & {
     /** Undefined for an unknown name. */
     find(name: string): Promise<EnsembleItem | undefined>;

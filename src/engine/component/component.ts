@@ -106,6 +106,8 @@ export interface UsedComponent {
 export interface ResolvedComponent extends ComponentContent, UsedComponent {}
 
 export const LATEST = 'latest';
+/** The `environment` of the traffic of an ensemble. */
+export const TRAFFIC = 'traffic';
 /** The largest text of a version, in UTF-16 units. */
 export const MAX_CONTENT = 1024 * 1024;
 const VERSION_PATTERN = /^v(0|[1-9]\d{0,8})\.(0|[1-9]\d{0,8})\.(0|[1-9]\d{0,8})$/;

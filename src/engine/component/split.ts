@@ -9,17 +9,32 @@ const TOLERANCE = 1e-6;
 /** How much of the hash of a key counts: 52 bits. */
 const DIGITS = 13;
 
+/** The rule of a share, and what the versions of a split are called. */
+export interface SplitRules {
+  /** @returns why a key of a split can't be a version */
+  versionProblem(version: string): string | undefined;
+  /** Whether the shares are whole numbers. */
+  readonly isWhole: boolean;
+}
+
+const OF_COMPONENTS: SplitRules = {
+  versionProblem: (version) => (isVersion(version) ? undefined : 'is not a version such as `v1.0.0`'),
+  isWhole: false,
+};
+
 /** @returns why a value can't be a split */
-export function splitProblem(split: unknown): string | undefined {
+export function splitProblem(split: unknown, { versionProblem, isWhole } = OF_COMPONENTS): string | undefined {
   if (typeof split !== 'object' || split === null || Array.isArray(split))
     return "must be the share of each version in percent, such as { 'v1.2.0': 90, 'v1.3.0': 10 }";
   const shares = Object.entries(split);
   if (shares.length < 2 || shares.length > MAX_VERSIONS)
     return `must have 2 to ${MAX_VERSIONS} versions, not ${shares.length}`;
   for (const [version, share] of shares) {
-    if (!isVersion(version)) return `has \`${version}\`, which is not a version such as \`v1.0.0\``;
+    const problem = versionProblem(version);
+    if (problem !== undefined) return `has \`${version}\`, which ${problem}`;
     if (typeof share !== 'number') return `gives ${version} ${JSON.stringify(share)}, which is not a number`;
     if (!(share > 0 && share < 100)) return `gives ${version} ${String(share)}: a share must be above 0 and below 100`;
+    if (isWhole && !Number.isInteger(share)) return `gives ${version} ${share}: a share must be a whole number`;
   }
   const sum = shares.reduce((before, [, share]) => before + (share as number), 0);
   return Math.abs(sum - 100) < TOLERANCE ? undefined : `must add up to 100, not ${Number(sum.toFixed(6))}`;
@@ -32,12 +47,12 @@ export function mainVersion(split: Split): string {
 }
 
 /**
- * The version that a key gets. The highest version has the lowest numbers: while its share grows, a key that has it keeps it.
+ * The version that a key gets. The first version has the lowest numbers: while its share grows, a key that has it keeps it.
  * @param place - what is split: another place divides the keys in another way
+ * @param versions - of the split, in an order that stays the same. Default: the highest first
  */
-export function chooseVersion(split: Split, place: string, key: string): string {
+export function chooseVersion(split: Split, place: string, key: string, versions = highestFirst(split)): string {
   const number = Number.parseInt(hashText(`${place}\n${key}`).slice(0, DIGITS), 16) / 16 ** DIGITS;
-  const versions = Object.keys(split).sort((a, b) => compareVersions(b, a));
   let end = 0;
   for (const version of versions) {
     end += (split[version] as number) / 100;
@@ -46,10 +61,15 @@ export function chooseVersion(split: Split, place: string, key: string): string 
   return versions.at(-1) as string;
 }
 
+function highestFirst(split: Split): string[] {
+  return Object.keys(split).sort((a, b) => compareVersions(b, a));
+}
+
 /** Such as `v1.3.0=10, v1.2.0=90`. */
 export function showSplit(split: Split): string {
-  const versions = Object.keys(split).sort((a, b) => compareVersions(b, a));
-  return versions.map((version) => `${version}=${split[version]}`).join(', ');
+  return highestFirst(split)
+    .map((version) => `${version}=${split[version]}`)
+    .join(', ');
 }
 
 /** A text that is equal for deployments of the same versions with the same shares. */

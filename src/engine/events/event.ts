@@ -141,18 +141,23 @@ export interface EventDetails {
   /** The receiver of a delivery was paused: it answered 410 (`gone`), or failed for three days (`failing`). */
   'endpoint.paused': DeliveryDetails & { readonly reason: 'gone' | 'failing' };
   /** A rollout of a component was rolled back, because its guard was broken. The execution is the last one that ended in this process. */
-  'component.rolledBack': {
+  'component.rolledBack': RolledBack & {
     readonly component: string;
     readonly environment: string;
-    /** The version that was rolled out. */
-    readonly from: string;
-    /** The version that all executions get again. */
-    readonly to: string;
-    readonly guard: string;
-    /** How many executions used the version in this step, and how many of them failed. */
-    readonly runs: number;
-    readonly failures: number;
   };
+  /** The traffic of an ensemble was rolled back, because its guard was broken. Versions are labels or hashes. */
+  'ensemble.rolledBack': RolledBack;
+}
+
+interface RolledBack {
+  /** The version that was rolled out. */
+  readonly from: string;
+  /** The version that all executions get again. */
+  readonly to: string;
+  readonly guard: string;
+  /** How many executions used the version in this step, and how many of them failed. */
+  readonly runs: number;
+  readonly failures: number;
 }
 
 /** In the `data` of every event of a delivery. */
@@ -171,6 +176,7 @@ export const EVENTS_APART: ReadonlySet<EventKind> = new Set([
   'delivery.paused',
   'endpoint.paused',
   'component.rolledBack',
+  'ensemble.rolledBack',
 ]);
 
 export type EventKind = keyof EventDetails;
@@ -206,6 +212,7 @@ export const EVENT_KINDS: Readonly<Record<EventKind, true>> = {
   'delivery.paused': true,
   'endpoint.paused': true,
   'component.rolledBack': true,
+  'ensemble.rolledBack': true,
 };
 
 /** An event, in the envelope of the specification. */

@@ -1,5 +1,6 @@
 /** The metrics, and what the events of executions add to them. Pure. */
 
+import { TRAFFIC } from '../component/component.ts';
 import type { OrchestratorEvent } from './event.ts';
 import { OPEN_STATUSES, type OpenCounts } from '../execution/execution.ts';
 
@@ -203,6 +204,8 @@ export function measurementsOf({ event, data }: OrchestratorEvent): readonly Mea
       return [one(METRICS.paused, [data.reason])];
     case 'component.rolledBack':
       return [one(METRICS.rollbacks, [data.component, data.environment])];
+    case 'ensemble.rolledBack':
+      return [one(METRICS.rollbacks, [ensemble, TRAFFIC])];
     default:
       return [];
   }

@@ -1,5 +1,6 @@
 /** The execution of an ensemble: its statuses, its record, and its agents' runs. */
 
+import type { TrafficMark } from '../ensemble/traffic.ts';
 import type { SignalForm } from '../signal/signal-page.ts';
 import type { Json, JsonObject } from '../base/json/json.ts';
 import type { UsedComponent } from '../component/component.ts';
@@ -111,6 +112,8 @@ export interface ExecutionTrigger {
   readonly scheduledAt?: number;
   /** It is a dry run: no operation runs, and its record has a plan. */
   readonly dryRun?: DryRunOptions;
+  /** The traffic of its ensemble chose its version. */
+  readonly traffic?: TrafficMark;
 }
 
 /** An execution got another definition. */

@@ -7,7 +7,8 @@ import type { Orchestrator } from '../../orchestrator/create-orchestrator.ts';
 import type { AgentItem, Definitions, EnsembleItem } from '../../orchestrator/definitions/definitions.ts';
 import { flag, page, text } from '../request/read-query.ts';
 import { type BodyForm, call, type Given, type Queries } from './define-call.ts';
-import { textField } from '../request/body-fields.ts';
+import { textField, withBodyNotes } from '../request/body-fields.ts';
+import type { EnsembleTraffic } from '../../orchestrator/traffic/traffic.ts';
 import { pageOfList } from '../reply/page-of-list.ts';
 
 type ItemOf<K> = K extends 'ensemble' ? EnsembleItem : AgentItem;
@@ -136,3 +137,39 @@ export function versionCalls<P extends string, K extends 'ensemble' | 'agent'>(p
     }),
   ] as const;
 }
+
+const TRAFFIC_FIELDS = {
+  ...{ version: { type: 'string' }, split: { type: 'object', additionalProperties: { type: 'integer' } } },
+  ...{ by: { type: 'string' }, guard: { type: 'string' }, steps: { type: 'array', items: { type: 'integer' } } },
+  ...{ every: { type: ['string', 'number'] }, shadow: { type: 'string' }, message: { type: 'string' } },
+};
+// `ensembles.traffic` checks the values.
+const newTraffic = once(() =>
+  z.strictObject(
+    Object.fromEntries(
+      Object.entries(TRAFFIC_FIELDS).map(([key, notes]) => [key, z.optional(withBodyNotes(z.unknown(), notes))]),
+    ),
+  ),
+);
+
+/** What executions have shown is for those who may read them. */
+function shownTo(principal: Principal | undefined, traffic: EnsembleTraffic): EnsembleTraffic {
+  if (!traffic.shadowed || principal === undefined || hasScope(principal, 'read:executions')) return traffic;
+  return { ...traffic, shadowed: { ...traffic.shadowed, differences: [] } };
+}
+
+export const trafficCalls = [
+  call('GET /ensembles/:name/traffic', {
+    ...{ id: 'getTraffic', summary: 'Which versions new executions run', scope: 'read:ensembles', of: 'ensemble' },
+    replies: { 200: 'Traffic' },
+    run: async ({ orchestrator, principal, name }) => shownTo(principal, await orchestrator.ensembles.traffic(name)),
+  }),
+  call('PUT /ensembles/:name/traffic', {
+    ...{ id: 'setTraffic', summary: 'Says which versions new executions run', scope: 'write:ensembles' },
+    ...{ of: 'ensemble', body: newTraffic, replies: { 200: 'Traffic' } },
+    run: async ({ orchestrator, principal, name, body }) => {
+      const actor = principal && { actor: principal.name };
+      return shownTo(principal, await orchestrator.ensembles.traffic(name, { ...body, ...actor } as never));
+    },
+  }),
+] as const;

@@ -2,7 +2,7 @@
 
 import { componentCalls } from './components.ts';
 import { type Call, type CallRoute, routeOf } from './define-call.ts';
-import { definitionCalls, versionCalls, workflowCalls } from './definitions.ts';
+import { definitionCalls, trafficCalls, versionCalls, workflowCalls } from './definitions.ts';
 import { deliveryCalls } from './deliveries.ts';
 import { executeCalls } from './execute.ts';
 import { executionControlCalls } from './execution-control.ts';
@@ -32,6 +32,7 @@ const CALLS = [
   ...definitionCalls('/agents', 'agent'),
   ...versionCalls('/ensembles', 'ensemble'),
   ...versionCalls('/agents', 'agent'),
+  ...trafficCalls,
   ...componentCalls,
   ...stateCalls,
 ] as const;

@@ -85,6 +85,7 @@ const executionShapes = {
     ...{ 'traceparent?': text, 'tracestate?': text },
     ...{ 'method?': text, 'path?': text, 'cron?': text, 'timezone?': text, 'scheduledAt?': instant },
     'dryRun?': object({ 'like?': text, 'runScripts?': flag }),
+    'traffic?': object({ 'split?': mapOf(figure), 'shadow?': text }),
   }),
   PlannedStep: object({
     ...{ key: text, kind: oneOf(['agent', 'wait', 'sleep', 'ensemble', 'while']), name: text, at: ms },
@@ -222,6 +223,17 @@ const definitionShapes = {
   DefinitionVersion: object(definitionVersion),
   DefinitionVersions: page('versions', 'DefinitionVersion'),
   VersionedDefinition: object({ ...definitionVersion, definition: anyObject, 'text?': text }),
+  Traffic: object({
+    ...{ version: text, 'split?': mapOf(figure), 'splitBy?': text, 'guard?': text, 'rollout?': anyObject },
+    ...{ 'counts?': mapOf(object({ runs: whole, failures: whole })), 'shadow?': text },
+    'shadowed?': object({ runs: whole, different: whole, left: whole, differences: list(ref('ShadowDifference')) }),
+    ...{ 'deployedAt?': instant, 'by?': text, 'message?': text, 'previous?': text },
+  }),
+  ShadowDifference: object({
+    ...{ executionId: text, at: instant, 'status?': object({ was: text, shadow: text }) },
+    'path?': object({ was: list(text), shadow: list(text) }),
+    ...{ 'output?': list(object({ path: text, 'was?': json, 'shadow?': json })), 'madeUp?': list(text) },
+  }),
   Ensembles: page('ensembles', 'Definition'),
   Agents: page('agents', 'Definition'),
   DeletedDefinition: object({ name: text, deleted: always(true) }),

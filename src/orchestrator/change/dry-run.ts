@@ -5,7 +5,7 @@ import { type ErrorCode, messageOf, OrchestratorError } from '../../engine/base/
 import { cloneJson, type Json, type JsonObject } from '../../engine/base/json/json.ts';
 import type { MaybePromise } from '../../engine/base/maybe-promise.ts';
 import { placeOf } from '../../engine/ensemble/flow-places.ts';
-import { type DryRunOptions, type Execution, PLAN_KEY } from '../../engine/execution/execution.ts';
+import { type DryRunOptions, type Execution, PLAN_KEY, type PlannedStep } from '../../engine/execution/execution.ts';
 import type {
   AttachedEngine,
   ExecutionOutcome,
@@ -56,6 +56,13 @@ export interface DryRuns {
    * @throws NOT_FOUND, INVALID_REQUEST if that is of another ensemble
    */
   inputOf(options: DryRunOptions, ensemble: string, given: unknown): Promise<unknown>;
+  /** Runs an execution with `trigger.dryRun` to its end, and stores nothing. */
+  shadow(ensemble: LoadedEnsemble, execution: NewExecution): Promise<RanDry>;
+}
+
+export interface RanDry {
+  readonly outcome: ExecutionOutcome;
+  readonly steps: readonly PlannedStep[];
 }
 
 export function createDryRuns(dependencies: DryRunDependencies): DryRuns {
@@ -73,6 +80,13 @@ export function createDryRuns(dependencies: DryRunDependencies): DryRuns {
   };
   return {
     inputOf,
+    async shadow(ensemble, execution) {
+      const world = new DryWorld(dependencies, execution, NEW);
+      const recorded = await world.read();
+      if (recorded !== undefined) return { outcome: failed('NOT_FOUND', recorded), steps: [] };
+      const outcome = await world.drive(ensemble, execution, clock);
+      return { outcome, steps: world.plan.steps as readonly PlannedStep[] };
+    },
     run(ensemble, execution, journal, { cancelled, signal }) {
       const world = new DryWorld(dependencies, execution, { resumed: false, cancelled, signal });
       const outcome = conclude(world, ensemble, execution, journal);

@@ -105,7 +105,11 @@ export function createMover(dependencies: MoveDependencies): Mover {
 
   /** @throws NOT_FOUND, VERSION_NOT_FOUND, NOT_CONFIGURED */
   const targetOf = async (ensemble: string, to: string): Promise<LoadedEnsemble> => {
-    if (to === 'latest') return find('ensemble', ensemble);
+    if (to === 'latest') {
+      const newest = await find('ensemble', ensemble);
+      if (newest.traffic?.lacksNewest) throw newest.traffic.lacksNewest;
+      return newest;
+    }
     const current = await orUndefined(find, ensemble);
     if (current?.compiled.stored.version === to) return current;
     const stored = await definitions.get(await hashOf(ensemble, to));

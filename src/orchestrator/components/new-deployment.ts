@@ -14,7 +14,7 @@ import {
 } from '../../engine/component/component.ts';
 import { readNote, readVersion, refuseComponent } from '../../engine/component/component-fields.ts';
 import { areSteps, guardProblem, STEPS_RULE } from '../../engine/component/guard.ts';
-import { mainVersion, splitProblem } from '../../engine/component/split.ts';
+import { mainVersion, type SplitRules, splitProblem } from '../../engine/component/split.ts';
 import type { StoredComponent } from '../../engine/component/component-source.port.ts';
 import { noVersion } from './resolve-component.ts';
 
@@ -60,12 +60,31 @@ export function newDeployment(
   given: NewDeployment,
   { now, functions, isRollback = false }: { now: number; functions: FunctionTable | undefined; isRollback?: boolean },
 ): Deployment {
-  const environment = readEnvironment(given.to);
-  const before = component.deployments.find((one) => one.environment === environment);
-  const share = readShare({ ...given, to: environment }, before);
-  for (const version of share.split ? Object.keys(share.split) : [share.version])
+  const to = readEnvironment(given.to);
+  const before = component.deployments.find(({ environment }) => environment === to);
+  const made = deploy({ ...given, to }, before, { now, functions, isRollback });
+  for (const version of made.split ? Object.keys(made.split) : [made.version])
     if (!component.versions.some((one) => one.version === version))
       throw noVersion(component.name, version, component.versions);
+  return made;
+}
+
+export interface DeployContext {
+  readonly now: number;
+  readonly functions: FunctionTable | undefined;
+  readonly isRollback?: boolean;
+  /** Default: those of components. */
+  readonly rules?: SplitRules;
+}
+
+/** @param before - what the environment has now. @throws INVALID_REQUEST */
+export function deploy(
+  given: NewDeployment,
+  before: Deployment | undefined,
+  { now, functions, isRollback = false, rules }: DeployContext,
+): Deployment {
+  const environment = given.to;
+  const share = readShare(given, before, rules);
   const splitBy = readBy(given.by, share, functions);
   const message = readNote('message', given.message);
   const by = readNote('actor', given.actor);
@@ -114,21 +133,21 @@ export function readEnvironment(environment: unknown): string {
 
 type Share = Pick<Deployment, 'version' | 'split' | 'rollout'>;
 
-function readShare(given: NewDeployment, before: Deployment | undefined): Share {
+function readShare(given: NewDeployment, before: Deployment | undefined, rules: SplitRules | undefined): Share {
   const { to, version, split, guard, steps, every } = given;
   const isSplit = split !== undefined || guard !== undefined;
   if (!isSplit && (steps !== undefined || every !== undefined))
     return refuseComponent('`steps` and `every` belong to a rollout, which has a `guard`');
   if (isSplit && to === LATEST) return refuseComponent('`latest` is one version: it takes no `split` and no `guard`');
   if (split === undefined) {
-    const whole = readVersion(version);
+    const whole = rules ? (version as string) : readVersion(version);
     return guard === undefined ? { version: whole } : startRollout(whole, given, before);
   }
   if (version !== undefined || guard !== undefined || steps !== undefined || every !== undefined)
     return refuseComponent(
       '`split` has the versions and their shares: leave `version`, `guard`, `steps` and `every` out',
     );
-  const problem = splitProblem(split);
+  const problem = splitProblem(split, rules);
   return problem === undefined ? { version: mainVersion(split), split } : refuseComponent(`\`split\` ${problem}`);
 }
 

@@ -4,104 +4,132 @@
  */
 
 import type { JsonObject } from '../../engine/base/json/json.ts';
-import type { Emitter } from '../../engine/events/rules/emitter.ts';
-import type { Deployment, Rollout, UsedComponent } from '../../engine/component/component.ts';
-import type { Execution } from '../../engine/execution/execution.ts';
+import type { MaybePromise } from '../../engine/base/maybe-promise.ts';
+import type { Deployment, Rollout } from '../../engine/component/component.ts';
 import { isBroken, type StepCount } from '../../engine/component/guard.ts';
 import type { Clock } from '../../engine/host/clock.port.ts';
-import type { ComponentSource, StoredComponent } from '../../engine/component/component-source.port.ts';
 import type { DocumentStore } from '../../engine/storage/document-store.port.ts';
 import type { Logger } from '../../engine/host/logger.port.ts';
 import type { TimedTask, TimedWork } from '../timed/timed-work.ts';
-import type { ComponentCache } from './component-cache.ts';
 import { nextStep, rolledBack } from './new-deployment.ts';
+
+/** What is deployed: an environment of a component, or the traffic of an ensemble. */
+export interface DeployedPlace {
+  readonly name: string;
+  readonly environment: string;
+}
+
+/** A deployment that a guard may roll back. Without a guard, it is only read. */
+export interface GuardedDeployment extends Deployment {
+  /** Of shares that stay: see `EnsembleTraffic`. */
+  readonly guard?: string | undefined;
+}
+
+/** Where deployments are kept. */
+export interface DeploymentStore {
+  /** The kind of the documents with their counts. */
+  readonly kind: string;
+  /** What people call a version. */
+  nameOf(deployment: GuardedDeployment, version: string): string;
+  /** Whether there is a guard, by what this process knows. */
+  mayHaveGuard(place: DeployedPlace): MaybePromise<boolean>;
+  read(place: DeployedPlace): MaybePromise<GuardedDeployment | undefined>;
+  /** @returns false if the deployment is not the expected one any more */
+  move(place: DeployedPlace, expected: GuardedDeployment, deployment: Deployment): MaybePromise<boolean>;
+  /** Says that a guard has rolled back. @param last - the execution that ended last in this process */
+  report(place: DeployedPlace, change: RolledBack, last: LastExecution): void;
+}
+
+export interface RolledBack extends StepCount {
+  readonly from: string;
+  readonly to: string;
+  readonly guard: string;
+}
+
+export interface LastExecution {
+  readonly executionId: string;
+  readonly ensemble: string;
+}
 
 export interface Rollouts {
   readonly task: TimedTask;
   attach(work: Pick<TimedWork, 'wake'>): void;
-  /** An execution has ended in this process. */
-  ended(execution: Pick<Execution, 'id' | 'ensemble' | 'status' | 'components'>): void;
+  /** An execution with a version of a split has ended in this process. */
+  ended(place: DeployedPlace, version: string, isFailed: boolean, last: LastExecution): void;
+  /** What is counted of a deployment, by version. */
+  counts(place: DeployedPlace, deployment: GuardedDeployment): Promise<Readonly<Record<string, StepCount>>>;
 }
 
 export interface RolloutDependencies {
-  readonly source: ComponentSource;
-  readonly cache: ComponentCache;
+  readonly store: DeploymentStore;
   readonly documents: DocumentStore;
   readonly clock: Clock;
   readonly logger: Logger;
-  readonly events: Emitter;
 }
 
-/** An environment of a component whose executions this process counts. */
-interface Watched {
-  readonly name: string;
-  readonly environment: string;
+/** A place whose executions this process counts. */
+interface Watched extends DeployedPlace {
   /** What is not stored yet, by version. */
   counts: Map<string, StepCount>;
   /** The last execution that ended, for the event. */
-  last: { readonly executionId: string; readonly ensemble: string };
+  last: LastExecution;
 }
 
-const KIND = 'component-rollout';
 /** How long counts wait for others, ms. */
 const FLUSH_MS = 1_000;
 /** The same after a failure: a process that is killed takes few of them along. */
 const FAILURE_FLUSH_MS = 50;
-const FAILED: readonly string[] = ['failed', 'timed_out'];
 
 export function createRollouts(dependencies: RolloutDependencies): Rollouts {
-  const { source, cache, clock, logger, events } = dependencies;
+  const { store, clock, logger } = dependencies;
   const watched = new Map<string, Watched>();
   let work: Pick<TimedWork, 'wake'> | undefined;
 
-  const move = async ({ name, environment }: Watched, expected: Deployment, deployment: Deployment) => {
-    const isMoved = await source.move(name, { environment, expected, deployment });
-    cache.forget(name);
-    return isMoved;
-  };
-
-  const rollBack = async (one: Watched, deployment: Deployment, rollout: Rollout, { runs, failures }: StepCount) => {
-    const { name, environment } = one;
-    const { guard, version: from } = rollout;
+  const rollBack = async (one: Watched, deployment: GuardedDeployment, rollout: Rollout, counted: StepCount) => {
+    const { runs, failures } = counted;
+    const { guard } = rollout;
+    const from = store.nameOf(deployment, rollout.version);
     const message = `${from} was rolled back: ${failures} of ${runs} executions failed, and the guard is ${guard}`;
     const next = rolledBack(deployment, clock.now(), message);
-    if (!(await move(one, deployment, next))) return;
-    const details = { component: name, environment, from, to: next.version, guard, runs, failures };
-    logger.warn({ ...one.last, ...details }, 'a component was rolled back by its guard');
-    if (events.hasListeners) events.emit('component.rolledBack', { ...one.last, ...details });
+    if (await store.move(one, deployment, next))
+      store.report(one, { from, to: store.nameOf(deployment, next.version), guard, runs, failures }, one.last);
   };
 
-  const findRollout = async ({ name, environment }: Watched): Promise<Deployment | undefined> => {
-    const find = (component: StoredComponent | undefined) =>
-      component?.deployments.find((one) => one.environment === environment);
-    // A split without a rollout costs no read.
-    if (!find(await cache.read(name))?.rollout) return undefined;
-    return find(await source.read(name));
+  /** @returns how many executions had the version in this step. Undefined: its guard has rolled it back */
+  const check = async (one: Watched, deployment: GuardedDeployment, rollout: Rollout, counts: Watched['counts']) => {
+    const count = await addCount(dependencies, one, deployment, rollout, counts.get(rollout.version) ?? NONE);
+    counts.delete(rollout.version);
+    const broken = [count, plus(count, count.earlier)].find((counted) => isBroken(rollout.guard, counted));
+    if (!broken) return count.runs;
+    await rollBack(one, deployment, rollout, broken);
+    return undefined;
   };
 
   /** @returns when to look again, Unix ms. Undefined: the rollout is over */
   const advance = async (one: Watched): Promise<number | undefined> => {
-    const deployment = await findRollout(one);
-    const { rollout } = deployment ?? {};
+    // A split without a guard costs no read.
+    const deployment = (await store.mayHaveGuard(one)) ? await store.read(one) : undefined;
     const { counts } = one;
     one.counts = new Map();
-    if (!deployment || !rollout) return undefined;
-    const more = counts.get(rollout.version) ?? NONE;
-    const count = await addCount(dependencies, one, deployment, rollout, more).catch((error: unknown) => {
-      add(one, rollout.version, more);
+    if (!deployment) return undefined;
+    const { rollout } = deployment;
+    let runs: number | undefined;
+    try {
+      for (const guarded of guardedIn(deployment)) {
+        runs = await check(one, deployment, guarded, counts);
+        if (runs === undefined) return undefined;
+      }
+    } catch (error) {
+      for (const [version, count] of counts) add(one, version, count);
       throw error;
-    });
-    const broken = [count, plus(count, count.earlier)].find((counted) => isBroken(rollout.guard, counted));
-    if (broken) {
-      await rollBack(one, deployment, rollout, broken);
-      return undefined;
     }
+    if (!rollout) return undefined;
     const endsAt = deployment.deployedAt + rollout.everyMs;
     const now = clock.now();
     if (now < endsAt) return endsAt;
     // A step in which nothing used the version says nothing. The next execution looks again.
-    if (count.runs === 0) return Number.POSITIVE_INFINITY;
-    await move(one, deployment, nextStep(deployment, rollout, now));
+    if (runs === 0) return Number.POSITIVE_INFINITY;
+    await store.move(one, deployment, nextStep(deployment, rollout, now));
     return now + FLUSH_MS;
   };
 
@@ -115,7 +143,7 @@ export function createRollouts(dependencies: RolloutDependencies): Rollouts {
       }
       return { nextAt: nextAt === Number.POSITIVE_INFINITY ? undefined : nextAt };
     },
-    logFailure: (err, againInMs) => logger.warn({ err, againInMs }, 'rollouts of components could not be advanced'),
+    logFailure: (err, againInMs) => logger.warn({ err, againInMs }, 'rollouts could not be advanced'),
   };
 
   return {
@@ -123,16 +151,31 @@ export function createRollouts(dependencies: RolloutDependencies): Rollouts {
     attach(to) {
       work = to;
     },
-    ended({ id, ensemble, status, components }) {
-      if (status === 'cancelled') return;
-      const isFailed = FAILED.includes(status);
-      for (const used of components ?? []) {
-        if (!used.split) continue;
-        count(watched, used, isFailed, { executionId: id, ensemble });
-        work?.wake(task, clock.now() + (isFailed ? FAILURE_FLUSH_MS : FLUSH_MS));
+    ended({ name, environment }, version, isFailed, last) {
+      const key = `${name}@${environment}`;
+      const one = watched.get(key) ?? { name, environment, counts: new Map<string, StepCount>(), last };
+      add(one, version, { runs: 1, failures: isFailed ? 1 : 0 });
+      one.last = last;
+      watched.set(key, one);
+      work?.wake(task, clock.now() + (isFailed ? FAILURE_FLUSH_MS : FLUSH_MS));
+    },
+    async counts(place, deployment) {
+      const known: Record<string, StepCount> = {};
+      for (const one of guardedIn(deployment)) {
+        const { runs, failures, earlier } = await addCount(dependencies, place, deployment, one, NONE);
+        known[one.version] = plus({ runs, failures }, earlier);
       }
+      return known;
     },
   };
+}
+
+/** What has a guard: a rollout; or of shares that stay, each version but the largest, as a rollout without steps. */
+function guardedIn({ guard, split = {}, version: main, rollout }: GuardedDeployment): readonly Rollout[] {
+  if (rollout) return [rollout];
+  if (guard === undefined) return [];
+  const others = Object.keys(split).filter((version) => version !== main);
+  return others.map((version) => ({ version, guard, steps: [], step: 0, everyMs: Number.POSITIVE_INFINITY }));
 }
 
 const NONE: StepCount = { runs: 0, failures: 0 };
@@ -148,35 +191,23 @@ function plus(one: StepCount, other: StepCount): StepCount {
   return { runs: one.runs + other.runs, failures: one.failures + other.failures };
 }
 
-function count(
-  watched: Map<string, Watched>,
-  { name, ref: environment, version }: UsedComponent,
-  isFailed: boolean,
-  last: Watched['last'],
-): void {
-  const key = `${name}@${environment}`;
-  const one = watched.get(key) ?? { name, environment, counts: new Map<string, StepCount>(), last };
-  add(one, version, { runs: 1, failures: isFailed ? 1 : 0 });
-  one.last = last;
-  watched.set(key, one);
-}
-
 function add({ counts }: Watched, version: string, more: StepCount): void {
   counts.set(version, plus(counts.get(version) ?? NONE, more));
 }
 
 /** Adds to what is stored for the step. @returns the sum, which is stored then */
 async function addCount(
-  { documents, clock }: RolloutDependencies,
-  { name, environment }: Watched,
-  { deployedAt }: Deployment,
-  { step }: Rollout,
+  { store: { kind }, documents, clock }: RolloutDependencies,
+  { name, environment }: DeployedPlace,
+  { deployedAt, rollout }: Deployment,
+  { step, version }: Rollout,
   more: StepCount,
 ): Promise<Required<StoredCount>> {
-  const key = `${name}@${environment}`;
+  // Of shares that stay, each version is counted apart.
+  const key = `${name}@${environment}${rollout ? '' : `:${version}`}`;
   for (;;) {
     const now = clock.now();
-    const stored = await documents.read(KIND, key, now);
+    const stored = await documents.read(kind, key, now);
     const known = stored?.value as StoredCount | undefined;
     const { earlier: before = NONE } = known ?? {};
     const isSame = known?.deployedAt === deployedAt;
@@ -186,6 +217,6 @@ async function addCount(
     if (more.runs === 0) return sum;
     const value = sum as unknown as JsonObject;
     const change = { expectedVersion: stored?.version ?? 0, document: { value, tag: '', updatedAt: now }, now };
-    if (await documents.write(KIND, key, change)) return sum;
+    if (await documents.write(kind, key, change)) return sum;
   }
 }

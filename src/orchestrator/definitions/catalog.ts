@@ -8,6 +8,7 @@
 import { OrchestratorError } from '../../engine/base/errors.ts';
 import { hashJson } from '../../engine/base/bytes/hash.ts';
 import type { Json, JsonObject } from '../../engine/base/json/json.ts';
+import type { Traffic } from '../../engine/ensemble/traffic.ts';
 import { suggestName } from '../../engine/base/suggest-name.ts';
 import type { CompileHost } from '../../engine/definition/compile/triggers/compile-host.ts';
 import { parseAgent } from '../../engine/definition/read/parse-ensemble.ts';
@@ -24,7 +25,16 @@ import {
 import type { Storage } from '../../engine/storage/storage.port.ts';
 import type { Logger } from '../../engine/host/logger.port.ts';
 import type { MaybePromise } from '../../engine/operation/operation.port.ts';
-import { type LoadedEnsemble, loadNewEnsemble, loadSharedAgent, logWarnings } from './load-definitions.ts';
+import type { EnsembleSource } from '../../authoring/define.ts';
+import { createReadSplitKey } from '../components/split-key.ts';
+import { loadTraffic, type TrafficLoader } from '../traffic/load-traffic.ts';
+import {
+  type LoadedEnsemble,
+  loadNewEnsemble,
+  loadSharedAgent,
+  loadStoredEnsemble,
+  logWarnings,
+} from './load-definitions.ts';
 import {
   type DefinitionContent,
   type Kind,
@@ -63,6 +73,8 @@ export interface Catalog {
   ): Promise<StoredItem | undefined>;
   /** The first version of a new definition. */
   first(made: NewDefinition, notes: VersionNotes): Promise<DefinitionContent>;
+  /** @throws NOT_CONFIGURED if this process can't run one of the versions of a traffic */
+  checkTraffic(item: StoredItem, traffic: Traffic): Promise<void>;
   /** The hash that `ref` names: a label of a stored ensemble, or a hash. @throws VERSION_NOT_FOUND */
   hashOf(ensemble: string, ref: string): MaybePromise<string>;
   /** The definitions in code. */
@@ -146,6 +158,12 @@ export function createCatalog(dependencies: {
     return written;
   };
 
+  const trafficLoader: TrafficLoader = {
+    read: (version) => definitions.get(version),
+    load: ({ definition }) => loadStoredEnsemble(definition as unknown as EnsembleSource, host),
+    readKey: createReadSplitKey(host.functions),
+  };
+
   const hashOfLabel = async (ensemble: string, label: string): Promise<string> => {
     const item = code.ensemble.has(ensemble) ? undefined : await stored.ensemble.read(ensemble);
     const versions = item ? versionsOf(item) : [];
@@ -154,14 +172,24 @@ export function createCatalog(dependencies: {
     throw noSuchVersion(`ensemble \`${ensemble}\``, label, versions);
   };
 
+  const loadItem = async (kind: Kind, item: StoredItem): Promise<LoadedEnsemble> => {
+    const made = await compile(kind, item.definition);
+    if (!made.loaded) throw notFound(kind, item.name, code[kind].keys());
+    const { name, tag } = await withCurrentAgents(kind, item, made);
+    return { ...made.loaded, expects: { kind, name, tag } };
+  };
+
+  const loadWithTraffic = (item: StoredItem, traffic: Traffic): Promise<LoadedEnsemble> => {
+    const { name, version, tag } = item;
+    const expects = { kind: 'ensemble', name, tag };
+    return loadTraffic({ name, traffic, version, expects, load: () => loadItem('ensemble', item) }, trafficLoader);
+  };
+
   const load = async (kind: Kind, name: string): Promise<LoadedEnsemble> => {
     const item = NAME_PATTERN.test(name) ? await stored[kind].read(name) : undefined;
     if (!item) throw notFound(kind, name, code[kind].keys());
     if (!item.active) throw new OrchestratorError('NOT_ACTIVE', `${kind} \`${name}\` is not active; activate it first`);
-    const made = await compile(kind, item.definition);
-    if (!made.loaded) throw notFound(kind, name, code[kind].keys());
-    const current = await withCurrentAgents(kind, item, made);
-    const found = { ...made.loaded, expects: { kind, name, tag: current.tag } };
+    const found = item.traffic ? await loadWithTraffic(item, item.traffic) : await loadItem(kind, item);
     logWarnings([found], logger);
     loaded[kind].set(name, found);
     const [oldest] = loaded[kind].keys();
@@ -189,6 +217,10 @@ export function createCatalog(dependencies: {
     compile,
     replace,
     first,
+    async checkTraffic(item, traffic) {
+      const loaded = await loadWithTraffic(item, traffic);
+      if (loaded.traffic?.lacks) throw loaded.traffic.lacks;
+    },
     hashOf: (ensemble, ref) => (isHash(ref) ? ref : hashOfLabel(ensemble, ref)),
     hasEnsemble,
     find(kind, name) {

@@ -14,9 +14,10 @@ import {
 } from '../../engine/ensemble/definition-version.ts';
 import { NAME_PATTERN } from '../../engine/ensemble/name.ts';
 import type { Clock } from '../../engine/host/clock.port.ts';
-import { alwaysChanged, type ChangeOptions, refuseOtherVersion } from '../changes.ts';
+import type { ChangeOptions } from '../changes.ts';
 import type { WebhookClaims } from '../webhooks/webhook-claims.ts';
-import { AGENT_CHANGED, type Catalog, type NewDefinition, notFound, type VersionNotes, versionsOf } from './catalog.ts';
+import { createStoredChange } from './change-definition.ts';
+import { AGENT_CHANGED, type Catalog, type NewDefinition, type VersionNotes, versionsOf } from './catalog.ts';
 import type { LoadedEnsemble } from './load-definitions.ts';
 import type { Kind, StoredItem } from './stored-definitions.ts';
 import type { DefinitionItem, Definitions, Page, VersionOptions, WriteOptions } from './definitions.ts';
@@ -30,9 +31,6 @@ function refuseWebhooks({ definition }: { readonly definition: JsonObject }, { w
   const message = `a definition with a webhook is started by callers that need no token; to store it, the token needs the scope \`${STARTS}\` too`;
   throw new OrchestratorError('FORBIDDEN', message, { details: { requiredScope: STARTS } });
 }
-
-/** How often a change without `ifMatch` is made again because another change came first. */
-const MAX_TRIES = 20;
 
 export function createDefinitions<Key extends string, Item extends DefinitionItem<object>>(
   kind: Kind,
@@ -59,35 +57,7 @@ export function createDefinitions<Key extends string, Item extends DefinitionIte
     return toItem(name, structuredClone(definition) as object, about);
   };
 
-  const readStored = async (name: string): Promise<StoredItem> => {
-    const item = NAME_PATTERN.test(name) ? await stored.read(name) : undefined;
-    if (item) return item;
-    throw notFound(kind, name, code.keys());
-  };
-
-  const refuseCode = (name: string) => {
-    if (!code.has(name)) return;
-    const message = `${kind} \`${name}\` is defined in code, and can only be changed there`;
-    throw new OrchestratorError('CONFLICT', message);
-  };
-
-  /** Reads the item and changes it, again if another change came first. */
-  const change = async <T>(
-    name: string,
-    options: ChangeOptions,
-    make: (item: StoredItem) => Promise<T | undefined>,
-  ): Promise<T> => {
-    refuseCode(name);
-    for (let tries = 0; tries < MAX_TRIES; tries++) {
-      const item = await readStored(name);
-      refuseOtherVersion(`${kind} \`${name}\``, options, item.version);
-      const made = await make(item);
-      if (made === undefined) continue;
-      catalog.forget(kind, name);
-      return made;
-    }
-    throw alwaysChanged(`${kind} \`${name}\``);
-  };
+  const { readStored, refuseCode, change } = createStoredChange(kind, catalog);
 
   const setActive = (name: string, active: boolean, options: ChangeOptions = {}) => {
     refuseUnknownKeys(options, ['ifMatch'], `${key}.${active ? 'activate' : 'deactivate'}`);
@@ -169,9 +139,9 @@ export function createDefinitions<Key extends string, Item extends DefinitionIte
       const { definition, text } = await contentOf(item, found);
       const { label } = found;
       // With other shared agents it is another version, and has no label.
-      return replace(name, text ?? definition, rest, ({ version }) =>
-        version === found.version && label !== undefined ? { ...notes, label } : notes,
-      );
+      const notesOf = ({ version }: NewDefinition) =>
+        version === found.version && label !== undefined ? { ...notes, label } : notes;
+      return replace(name, text ?? definition, rest, notesOf, true);
     },
     async delete(name, options = {}) {
       refuseUnknownKeys(options, ['ifMatch'], `${key}.delete`);
@@ -194,6 +164,7 @@ export function createDefinitions<Key extends string, Item extends DefinitionIte
     given: string | object,
     options: ChangeOptions & WriteOptions,
     notesOf: (made: NewDefinition) => VersionNotes,
+    isRollback = false,
   ): Promise<Item> {
     const made = await catalog.compile(kind, given);
     if (made.definition.name !== name) {
@@ -204,9 +175,11 @@ export function createDefinitions<Key extends string, Item extends DefinitionIte
     const agent = made.definition as unknown as AgentDefinition;
     // The definitions that use the agent must be valid with it.
     if (kind === 'agent') await compileUsers(agent);
-    const written = await change(name, options, (item) =>
-      withWebhooks(made, webhooksOf(item.definition), () => catalog.replace(kind, item, made, notesOf(made))),
-    );
+    const written = await change(name, options, (item) => {
+      // A rollback counts for all new executions.
+      const before = isRollback ? { ...item, traffic: undefined } : item;
+      return withWebhooks(made, webhooksOf(item.definition), () => catalog.replace(kind, before, made, notesOf(made)));
+    });
     if (kind === 'agent') await updateUsers(name);
     return storedItem(written);
   }

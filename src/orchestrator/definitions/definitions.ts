@@ -3,6 +3,7 @@
 import type { DefinitionVersion, VersionedDefinition } from '../../engine/ensemble/definition-version.ts';
 import type { AgentDefinition, EnsembleDefinition } from '../../engine/ensemble/ensemble.ts';
 import type { ChangeOptions } from '../changes.ts';
+import type { SetTraffic } from '../traffic/traffic.ts';
 
 /** A definition with what is known about it. */
 export interface DefinitionItem<Definition> {
@@ -92,8 +93,8 @@ export interface Definitions<Key extends string, Item extends DefinitionItem<obj
   /** @param ref - `latest`, a label or a hash @throws NOT_FOUND; VERSION_NOT_FOUND */
   version(name: string, ref: string): Promise<VersionedDefinition<Item['definition']>>;
   /**
-   * Stores the definition of an earlier version again, as the newest one: new executions begin with it. It uses the shared agents as
-   * they are now.
+   * Stores the definition of an earlier version again, as the newest one: all new executions begin with it, whatever their traffic was. It
+   * uses the shared agents as they are now.
    * @throws NOT_FOUND; VERSION_NOT_FOUND; otherwise as `update`
    */
   rollback(name: string, options: DefinitionRollback): Promise<Item>;
@@ -105,5 +106,8 @@ export interface Definitions<Key extends string, Item extends DefinitionItem<obj
   deactivate(name: string, options?: ChangeOptions): Promise<Item>;
 }
 
-export type Ensembles = Definitions<'ensembles', EnsembleItem>;
+/** The ensembles, of which several versions may run side by side. */
+export interface Ensembles extends Definitions<'ensembles', EnsembleItem> {
+  readonly traffic: SetTraffic;
+}
 export type Agents = Definitions<'agents', AgentItem>;

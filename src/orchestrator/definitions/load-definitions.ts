@@ -24,6 +24,7 @@ import {
 } from '../../engine/definition/read/parse-ensemble.ts';
 import { type Problem, toIssues } from '../../engine/definition/source/problem.ts';
 import type { AgentDefinition } from '../../engine/ensemble/ensemble.ts';
+import type { TrafficMark } from '../../engine/ensemble/traffic.ts';
 import type { ExpectedDocument } from '../../engine/execution/stored-execution.ts';
 import type { Logger } from '../../engine/host/logger.port.ts';
 import type { OutputCheck } from '../../engine/interpreter/run-ensemble.ts';
@@ -46,6 +47,26 @@ export interface LoadedEnsemble {
   readonly expects?: ExpectedDocument;
   /** The types of what its steps give, by position. Absent where types are not checked. */
   readonly answers?: (() => ReadonlyMap<string, Type>) | undefined;
+  /** Which version a start runs. Absent: this one. */
+  readonly traffic?: LoadedTraffic | undefined;
+  /** What the executions that begin with it have of the traffic that chose it. */
+  readonly mark?: TrafficMark | undefined;
+}
+
+export interface LoadedTraffic {
+  /**
+   * The version that a start runs.
+   * @param given - its input, as it came in
+   * @param id - of the execution: the key, if no expression decides
+   * @throws NOT_CONFIGURED if this process lacks what the version needs
+   */
+  choose(given: unknown, id: string): LoadedEnsemble;
+  /** The version that runs dry after each execution. @throws as `choose` */
+  shadow(): LoadedEnsemble | undefined;
+  /** Why this process can't run one of the versions. */
+  readonly lacks: OrchestratorError | undefined;
+  /** Why it can't run the newest version. Then the ensemble is the version with the largest share. */
+  readonly lacksNewest: OrchestratorError | undefined;
 }
 
 /** A definition with the problems that were found in it. */

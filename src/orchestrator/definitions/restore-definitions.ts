@@ -24,7 +24,7 @@ export function createRestore(known: {
   readonly hasEnsemble: Catalog['hasEnsemble'];
   readonly logger: Logger;
   /** Whether other processes run what this one restores. They know the ensembles that a definition starts. */
-  onlyQueues(): boolean;
+  onlyQueues(): boolean | undefined;
 }): (definition: StoredDefinition, ensemble: string) => MaybePromise<LoadedEnsemble | string> {
   const { code, host, hasEnsemble, logger, onlyQueues } = known;
   const restored = new Map<string, MaybePromise<LoadedEnsemble | string>>();

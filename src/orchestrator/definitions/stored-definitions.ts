@@ -2,6 +2,7 @@
 
 import { hashJson } from '../../engine/base/bytes/hash.ts';
 import type { JsonObject } from '../../engine/base/json/json.ts';
+import type { Traffic } from '../../engine/ensemble/traffic.ts';
 import type { DefinitionVersion } from '../../engine/ensemble/definition-version.ts';
 import type { Clock } from '../../engine/host/clock.port.ts';
 import type { DocumentStore, StoredDocument } from '../../engine/storage/storage.port.ts';
@@ -23,6 +24,8 @@ export interface DefinitionContent {
   readonly text?: string | undefined;
   /** The newest first. Absent for a definition that has not changed since versions are kept. */
   readonly versions?: readonly DefinitionVersion[] | undefined;
+  /** Of an ensemble: which versions new executions run. Absent: the newest. */
+  readonly traffic?: Traffic | undefined;
 }
 
 /** A definition that another one has replaced. */
@@ -60,8 +63,9 @@ export interface StoredDefinitions {
   };
 }
 
-function tagOf({ definition, active, agents }: DefinitionContent): string {
-  return `${hashJson({ definition, agents })}${active ? '' : '-inactive'}`;
+function tagOf({ definition, active, agents, traffic }: DefinitionContent): string {
+  const runs = { definition, agents, ...(traffic && { traffic: traffic as unknown as JsonObject }) };
+  return `${hashJson(runs)}${active ? '' : '-inactive'}`;
 }
 
 export function storedDefinitions(store: DocumentStore, kind: Kind, clock: Clock): StoredDefinitions {

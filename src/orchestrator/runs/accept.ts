@@ -14,7 +14,7 @@ import type { Clock } from '../../engine/host/clock.port.ts';
 import type { AttachedEngine, BeginOptions } from '../../engine/execution/execution-engine.port.ts';
 import type { Storage } from '../../engine/storage/storage.port.ts';
 import type { Tracing } from '../../engine/host/telemetry.port.ts';
-import type { LoadedEnsemble } from '../definitions/load-definitions.ts';
+import type { LoadedEnsemble, LoadedTraffic } from '../definitions/load-definitions.ts';
 import { checkExecuteOptions } from '../options/options.ts';
 import { traceStart } from '../telemetry.ts';
 import { type ExecuteOptions, type Origin, toTrigger } from './execute-options.ts';
@@ -22,6 +22,12 @@ import { checkPlace, type NewExecutionId } from './execution-ids.ts';
 import { newExecution } from './new-execution.ts';
 
 export const NO_OPTIONS: ExecuteOptions = Object.freeze({});
+
+/** A version of an ensemble for one start. */
+export interface Chosen {
+  readonly ensemble: LoadedEnsemble;
+  readonly id: string;
+}
 
 export interface Acceptance {
   /** @throws TypeError for a wrong option */
@@ -32,7 +38,14 @@ export interface Acceptance {
     /** Whether its caller waits for the end. Otherwise the execution gets a trace of its own. */
     isAwaited: boolean,
     origin?: Origin,
+    /** The id that it gets, if its options name none. Default: a new one. */
+    newId?: string,
   ): NewExecution;
+  /**
+   * The version of an ensemble that a start runs, and the id that it gets then.
+   * @throws NOT_CONFIGURED if this process lacks what the version needs
+   */
+  choose(ensemble: LoadedEnsemble, traffic: LoadedTraffic, input: unknown, options: ExecuteOptions): Chosen;
   beginOptions(
     ensemble: LoadedEnsemble,
     execution: NewExecution,
@@ -63,13 +76,19 @@ export function createAcceptance(dependencies: {
     return { account: principal.tokenId, period: month.name, limit, slots };
   };
   return {
-    accept(ensemble, input, options, isAwaited, origin) {
+    choose(ensemble, traffic, input, options) {
+      // The options of a caller are not checked yet.
+      const id = (options as ExecuteOptions | null)?.id ?? newId(ensemble.compiled.name, clock.now());
+      return { ensemble: traffic.choose(input, id), id };
+    },
+    accept(ensemble, input, options, isAwaited, origin, made) {
       if (options !== NO_OPTIONS) checkExecuteOptions(options);
       const createdAt = clock.now();
       if (options.id !== undefined) checkPlace(options.id, storage, engine);
       const { name } = ensemble.compiled;
-      const id = options.id ?? newId(name, createdAt);
+      const id = options.id ?? made ?? newId(name, createdAt);
       let trigger = toTrigger(options, origin);
+      if (ensemble.mark) trigger = { ...trigger, traffic: ensemble.mark };
       if (tracing || options.traceparent !== undefined) {
         const caller = toTraceContext(options.traceparent, options.tracestate);
         trigger = traceStart(tracing, { executionId: id, ensemble: name, trigger, caller, isDetached: !isAwaited });

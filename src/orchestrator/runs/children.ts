@@ -78,6 +78,7 @@ export function createChildren(dependencies: ChildrenDependencies): Children {
       depth,
       ...(detached && { detached }),
       ...(parent.trigger.hops !== undefined && { hops: parent.trigger.hops }),
+      ...(ensemble.mark && { traffic: ensemble.mark }),
     };
     // A retry of the parent starts another child, whose calls have the same keys.
     const seed = withKeySeed(ids.seed(), keyAt(parent.seed, key));
@@ -98,7 +99,8 @@ export function createChildren(dependencies: ChildrenDependencies): Children {
   };
 
   /** @throws StaleDefinitionError if the definition has changed since it was loaded */
-  const begin = async (child: NewChild, ensemble: LoadedEnsemble): Promise<StartedChild> => {
+  const begin = async (child: NewChild, current: LoadedEnsemble): Promise<StartedChild> => {
+    const ensemble = current.traffic?.choose(child.input, child.id) ?? current;
     const execution = await accept(ensemble, child);
     const options = { mayQueue: true, isChild: true, expects: ensemble.expects };
     let run: AcceptedRun;

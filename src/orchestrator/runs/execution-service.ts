@@ -14,7 +14,7 @@ import { Turns } from '../../engine/interpreter/turns.ts';
 import { endEvent } from '../../engine/execution/end-event.ts';
 import type { EventData, EventKind } from '../../engine/events/event.ts';
 import { METRICS } from '../../engine/events/measurement.ts';
-import type { DryRunOptions, Execution } from '../../engine/execution/execution.ts';
+import type { DryRunOptions, Execution, ExecutionTrigger } from '../../engine/execution/execution.ts';
 import type { IdSource } from '../../engine/execution/id.ts';
 import { withKeySeed } from '../../engine/execution/seed.ts';
 import { retryKeyOf } from '../../engine/execution/start-once.ts';
@@ -61,8 +61,8 @@ interface ExecutionServiceDependencies {
   /** See `errors.stack` of the options. */
   readonly keepsStacks: boolean;
   readonly resolveComponent: ResolveComponent;
-  /** An execution has ended in this process. */
-  ended(record: Execution): void;
+  /** Called when an execution has ended in this process. */
+  readonly ended: readonly ((record: Execution) => void)[];
   readonly events: Emitter;
   readonly env: Readonly<Record<string, string>>;
   readonly tracing: Tracing | undefined;
@@ -102,6 +102,7 @@ export interface ExecutionService {
    * @param at - the present instant of the run, Unix ms. Default: now
    */
   follow(ensemble: LoadedEnsemble, execution: NewExecution, journal: StandingJournal, at?: number): void;
+  readonly runShadow: DryRuns['shadow'];
   readonly tracing: Tracing | undefined;
   readonly engine: AttachedEngine;
   /** Where executions, steps and signals are read. */
@@ -132,7 +133,7 @@ export function createExecutionService(dependencies: ExecutionServiceDependencie
   const watch = createExecutionWatch({ records, isShared, clock, events });
   const storedEvents: ExecutionService['storedEvents'] = (id, after, signal) =>
     executionEvents({ records, watch, events, turns, id, after, signal });
-  const { accept, beginOptions, chargeOf } = createAcceptance({ ...dependencies, newId, engine });
+  const { accept, choose, beginOptions, chargeOf } = createAcceptance({ ...dependencies, newId, engine });
   const { result, toHandle, toEarlier } = createHandles({ clock, logger, engine, records, isShared, storedEvents });
 
   const begin = async ({ ensemble, execution, how, keeps }: Start): Promise<ExecutionHandle> => {
@@ -159,33 +160,39 @@ export function createExecutionService(dependencies: ExecutionServiceDependencie
     }
   };
   /** A dry run ends within the call. What it does is stored with its end. */
-  const startDry = async (ensemble: LoadedEnsemble, given: unknown, options: ExecuteOptions, dry: DryRunOptions) => {
+  const startDry = async (current: LoadedEnsemble, given: unknown, options: ExecuteOptions, dry: DryRunOptions) => {
     checkExecuteOptions(options);
-    const from = await dryRuns.inputOf(dry, ensemble.compiled.name, given);
-    const execution = accept(ensemble, await readInput(ensemble, from), options, true);
+    const from = await dryRuns.inputOf(dry, current.compiled.name, given);
+    const chosen = current.traffic && choose(current, current.traffic, from, options);
+    const ensemble = chosen?.ensemble ?? current;
+    const execution = accept(ensemble, await readInput(ensemble, from), options, true, undefined, chosen?.id);
     // What runs is charged.
     const { principal, ...rest } = options;
     const how = beginOptions(ensemble, execution, dry.runScripts ? { ...rest, principal } : rest, false);
     const run = await engine.begin(execution, { ...toLoadedDefinition(ensemble), durability: 'none' }, how);
     return toHandle(execution.id, run, undefined);
   };
-  const executeNow = async (ensemble: LoadedEnsemble, given: unknown, options: ExecuteOptions) => {
+  const executeNow = async (current: LoadedEnsemble, given: unknown, options: ExecuteOptions) => {
     const dry = dryRunOf(options);
-    if (dry) return (await startDry(ensemble, given, options, dry)).result();
+    if (dry) return (await startDry(current, given, options, dry)).result();
+    const chosen = current.traffic && choose(current, current.traffic, given, options);
+    const ensemble = chosen?.ensemble ?? current;
     const input = readInput(ensemble, given);
-    const execution = accept(ensemble, isPromise(input) ? await input : input, options, true);
+    const execution = accept(ensemble, isPromise(input) ? await input : input, options, true, undefined, chosen?.id);
     const how = beginOptions(ensemble, execution, { overLimit: 'refuse', ...options }, false);
     if (isOnce(options)) return (await beginOnce({ ensemble, execution, how, keeps: false })).result();
     const begun = engine.begin(execution, toLoadedDefinition(ensemble), how);
     return await andThen(begun, (run) => result(execution.id, run));
   };
-  const startNow = async (ensemble: LoadedEnsemble, given: unknown, options: ExecuteOptions, origin?: Origin) => {
+  const startNow = async (current: LoadedEnsemble, given: unknown, options: ExecuteOptions, origin?: Origin) => {
     const dry = dryRunOf(options);
-    if (dry) return startDry(ensemble, given, options, dry);
+    if (dry) return startDry(current, given, options, dry);
+    const chosen = current.traffic && choose(current, current.traffic, given, options);
+    const ensemble = chosen?.ensemble ?? current;
     const input = readInput(ensemble, given);
     // A request that waits for the end refuses to wait for a slot.
     const isAwaited = origin === undefined && (options.trigger !== 'http' || options.overLimit === 'refuse');
-    const execution = accept(ensemble, isPromise(input) ? await input : input, options, isAwaited, origin);
+    const execution = accept(ensemble, isPromise(input) ? await input : input, options, isAwaited, origin, chosen?.id);
     const begins = beginOptions(ensemble, execution, options, true);
     const how = origin ? { ...begins, steps: origin.steps } : begins;
     const start = { ensemble, execution, how, keeps: options.events !== false };
@@ -206,7 +213,7 @@ export function createExecutionService(dependencies: ExecutionServiceDependencie
       const id = newId(ensemble.compiled.name, createdAt);
       const idempotencyKey = retryKeyOf(retryOf);
       const trigger = traceStart(tracing, {
-        ...{ executionId: id, ensemble: ensemble.compiled.name, trigger: failed.trigger },
+        ...{ executionId: id, ensemble: ensemble.compiled.name, trigger: withoutShadow(failed.trigger) },
         ...{ caller: traceOf(failed.trigger), isDetached: true },
       });
       const beginning = { id, trigger, input, seed, createdAt, idempotencyKey, tags };
@@ -224,7 +231,7 @@ export function createExecutionService(dependencies: ExecutionServiceDependencie
     },
     handleOf: (id) => toEarlier(id, undefined),
     follow: createFollow(ports),
-    ...{ storedEvents, toLoadedDefinition, tracing, engine, records, turns },
+    ...{ storedEvents, toLoadedDefinition, runShadow: dryRuns.shadow, tracing, engine, records, turns },
   };
 }
 
@@ -321,11 +328,21 @@ function attachEngine(
         events.wake(record.id);
         return;
       }
-      dependencies.ended(record);
+      for (const ended of dependencies.ended) ended(record);
       if (events.hasListeners) events.send(endEvent(record));
     },
     left: (id) => events.wake(id),
   });
+}
+
+/** The steps of a retry are recorded in several executions, so no shadow can follow them. */
+function withoutShadow(trigger: ExecutionTrigger): ExecutionTrigger {
+  if (trigger.traffic?.shadow === undefined) return trigger;
+  const {
+    traffic: { shadow: _shadow, ...traffic },
+    ...rest
+  } = trigger;
+  return { ...rest, traffic };
 }
 
 /** Whether the start has an id or a key of its caller. Any other start reads nothing. */

@@ -1,4 +1,4 @@
-/** What an orchestrator does at its time: its schedules, its deliveries, the rollouts of components and its jobs, with one timer. */
+/** What an orchestrator does at its time: its schedules, its deliveries, rollouts, shadows and jobs, with one timer. */
 
 import type { Rollouts } from '../components/rollouts.ts';
 import {
@@ -27,20 +27,21 @@ export function createTimedParts(
   options: ConnectedOptions,
   dependencies: SchedulesDependencies &
     DeliveryDependencies & {
-      readonly rollouts: Rollouts;
+      /** Rollouts and shadows. */
+      readonly more: readonly Pick<Rollouts, 'task' | 'attach'>[];
       readonly executions: Executions;
       readonly mover: Pick<Mover, 'moveOne'>;
     },
 ): TimedOrchestratorDependencies {
-  const { storage, clock, logger, ensembles, executionService, rollouts } = dependencies;
+  const { storage, clock, logger, ensembles, executionService, more } = dependencies;
   const deliveries = connectDeliveries(options, dependencies);
   const ticks = scheduleTasks(options.schedules === false ? [] : ensembles.values(), dependencies);
   const { engine } = executionService;
   const stored = jobDocuments<StoredJob>(storage.documents, clock, 'job');
   const jobTask = createJobTask({ ...dependencies, stored, wake: () => wake() });
-  const work = createTimedWork([...ticks, deliveries.task, rollouts.task, jobTask], { storage, clock, logger, engine });
-  deliveries.attach(work);
-  rollouts.attach(work);
+  const tasks = [...ticks, deliveries.task, ...more.map(({ task }) => task), jobTask];
+  const work = createTimedWork(tasks, { storage, clock, logger, engine });
+  for (const one of [deliveries, ...more]) one.attach(work);
   const schedules = createSchedules({
     ...{ ensembles: ensembles.values(), schedules: storage.schedules, clock: clock.wall },
     executionService() {
