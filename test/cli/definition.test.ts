@@ -149,3 +149,38 @@ describe('ensemble diff', () => {
     expect(stdout).not.toContain('script: fee');
   });
 });
+
+describe('ensemble definition traffic', () => {
+  it('sets and shows which versions run, in a store and on a server, and says so when a stored version does not run', async () => {
+    const { run, write } = project({ 'order.yaml': order(1) });
+    await run('definition put order.yaml --label v1');
+    expect((await run('definition traffic order')).stdout).toBe('new executions of order run the newest version\n');
+    const set = await run('definition traffic order v1 -m', 'wait for v2');
+    expect([set.code, set.stderr]).toEqual([
+      0,
+      expect.stringMatching(/^new executions of order run v1\nset by .+: wait for v2\n$/),
+    ]);
+    write('order.yaml', order(2));
+    const put = await run('definition put order.yaml --label v2');
+    expect(put.stderr).toMatch(
+      /^✓ order has version v2 .*\n {2}its traffic is set: see ensemble definition traffic order\n$/,
+    );
+    const split = await run(
+      'definition traffic order --split v1=90,v2=10 --shadow v2 --json --by',
+      '${input.userId}',
+      '--guard',
+      'failureRate < 2%',
+    );
+    expect(JSON.parse(split.stdout)).toMatchObject({
+      ...{ version: 'v1', split: { v1: 90, v2: 10 }, splitBy: '${input.userId}', guard: 'failureRate < 2%' },
+      ...{ shadow: 'v2', shadowed: { runs: 0 }, counts: { v2: { runs: 0, failures: 0 } } },
+    });
+    const shown = (await run('definition traffic order')).stdout;
+    expect(shown).toContain('new executions of order run v2 10 %, v1 90 %, by ${input.userId}\n');
+    expect(shown).toContain('guard: failureRate < 2%\n  v2: 0 of 0 failed\nshadow: v2: 0 of 0 differ, 0 left\n');
+    const wrong = await run('definition traffic order --split v1=90,v2=11');
+    expect([wrong.code, wrong.stderr]).toEqual([1, expect.stringContaining('must add up to 100, not 101')]);
+    expect((await run('definition traffic order latest')).stderr).toContain('run the newest version\n');
+    expect((await run('definition traffic nobody v1')).code).toBe(1);
+  });
+});

@@ -357,7 +357,17 @@ describe('shadow', () => {
     const { deploy, settle } = world();
     const one = deploy();
     const strict = order(2).replace('flow:', 'inputs: { coupon: { type: string, required: true } }\nflow:');
-    await versions(one, order(1, 'fail'), order(1, 'give'), strict);
+    await versions(
+      one,
+      order(1, 'fail'),
+      order(1, 'give'),
+      strict,
+      order(2, 'fail').replace('outputs: { n', 'outputs: { m'),
+    );
+    await one.ensembles.traffic('order', { version: 'v1', shadow: 'v4' });
+    await one.execute('order');
+    await settle();
+    expect((await one.ensembles.traffic('order')).shadowed).toMatchObject({ runs: 1, different: 0 });
     await one.ensembles.traffic('order', { version: 'v1', shadow: 'v3' });
     const { id } = await one.execute('order');
     await settle();

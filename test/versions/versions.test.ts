@@ -257,3 +257,41 @@ describe('versions over HTTP', () => {
     });
   });
 });
+
+describe('traffic over HTTP', () => {
+  it('sets and shows it; what executions gave is for those who may read executions', async () => {
+    const clock = manualClock();
+    const service = createService({}, { scripts: { echo: ({ input }) => input }, clock });
+    const ask = (authorization: string, path: string, method = 'GET', body?: object) =>
+      readResponse(
+        service.handler.fetch(
+          new Request(`http://localhost/api/v1${path}`, {
+            ...{ method, headers: { authorization, 'content-type': 'application/json' } },
+            ...(body && { body: JSON.stringify(body) }),
+          }),
+          { ip: '192.0.2.1' },
+        ),
+      );
+    const admin = (await service.bearer('admin')).authorization;
+    const writer = (await service.bearer('read:ensembles', 'write:ensembles')).authorization;
+    const { ensembles } = service.orchestrator;
+    await ensembles.create(order('one'), { label: 'v1' });
+    await ensembles.traffic('order', { version: 'v1' });
+    await ensembles.update('order', order('one').replace("'${say.output.text}'", "'${say.output.text + 1}'"), {
+      label: 'v2',
+    });
+    const set = await ask(writer, '/ensembles/order/traffic', 'PUT', { version: 'v1', shadow: 'v2', message: 'look' });
+    expect([set.status, set.body]).toMatchObject([
+      200,
+      { version: 'v1', shadow: 'v2', message: 'look', by: expect.any(String) },
+    ]);
+    const { id } = await service.orchestrator.execute('order');
+    await service.orchestrator.runDue();
+    const [own, others] = [await ask(admin, '/ensembles/order/traffic'), await ask(writer, '/ensembles/order/traffic')];
+    expect(own.body).toMatchObject({ shadowed: { runs: 1, different: 1, differences: [{ executionId: id }] } });
+    expect(others.body).toMatchObject({ shadowed: { runs: 1, different: 1, differences: [] } });
+    const wrong = await ask(writer, '/ensembles/order/traffic', 'PUT', { split: { v1: 1 } });
+    expect([wrong.status, wrong.body.error]).toMatchObject([400, { code: 'INVALID_REQUEST' }]);
+    expect((await ask(writer, '/ensembles/order/traffic', 'PUT', { shares: {} })).status).toBe(400);
+  });
+});

@@ -43,20 +43,26 @@ export async function putDefinitions(
   const notes = Object.fromEntries(
     Object.entries({ label, message, commit }).filter(([, value]) => value !== undefined),
   );
-  const put = ({ ensembles }: Service, text: string): Promise<Item> => storeOne(ensembles, text, notes);
   const made = await withService(
     options,
     host,
-    async (service) => {
-      const items: Item[] = [];
-      for (const text of texts) items.push(await put(service, text));
+    async ({ ensembles }) => {
+      const items: { readonly item: Item; readonly runs: string }[] = [];
+      for (const text of texts) {
+        const item = await storeOne(ensembles, text, notes);
+        items.push({ item, runs: (await ensembles.traffic(item.name)).version });
+      }
       return items;
     },
     { create: true, scripts: true },
   );
-  if (json) output.print(`${printJson({ ensembles: made })}\n`);
+  if (json) output.print(`${printJson({ ensembles: made.map(({ item }) => item) })}\n`);
   else
-    for (const item of made) output.say(`${output.colors.green('✓')} ${item.name} has version ${shownVersion(item)}\n`);
+    for (const { item, runs } of made) {
+      output.say(`${output.colors.green('✓')} ${item.name} has version ${shownVersion(item)}\n`);
+      // A fix that nothing runs is found now.
+      if (runs !== 'latest') output.say(`  its traffic is set: see ensemble definition traffic ${item.name}\n`);
+    }
   return 0;
 }
 
@@ -177,12 +183,15 @@ function linesOf(name: string, now: EnsembleTraffic): readonly string[] {
     const parts = [
       ...(status ? [`${status.was}, and would be ${status.shadow}`] : []),
       ...(path ? [`ran ${path.was.join(', ')}; would run ${path.shadow.join(', ')}`] : []),
-      ...(output ?? []).map((one) => `${one.path}: ${JSON.stringify(one.was)}, would be ${JSON.stringify(one.shadow)}`),
+      ...(output ?? []).map(
+        (one) =>
+          `${one.path}: ${JSON.stringify(one.was) ?? 'nothing'}, would be ${JSON.stringify(one.shadow) ?? 'nothing'}`,
+      ),
     ];
     return `  ${executionId}: ${parts.join('; ')}`;
   });
   return [
-    `new executions of ${name} run ${shares ? shares.join(', ') : version}${splitBy === undefined ? '' : `, by ${splitBy}`}`,
+    `new executions of ${name} run ${shares ? shares.join(', ') : nameOf(version)}${splitBy === undefined ? '' : `, by ${splitBy}`}`,
     ...(by === undefined && message === undefined
       ? []
       : [`set by ${by ?? 'nobody'}${message === undefined ? '' : `: ${message}`}`]),
@@ -194,6 +203,10 @@ function linesOf(name: string, now: EnsembleTraffic): readonly string[] {
       : [`shadow: ${shadow}: ${shadowed?.different} of ${shadowed?.runs} differ, ${shadowed?.left} left`]),
     ...differences,
   ];
+}
+
+function nameOf(version: string): string {
+  return version === 'latest' ? 'the newest version' : version;
 }
 
 /** Such as `v2 (4f1c...)`. */

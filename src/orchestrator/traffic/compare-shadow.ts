@@ -45,7 +45,9 @@ export function differenceBetween(was: Went, shadow: Went): WentDifferently | un
   const names = [was, shadow].map(({ steps }) => steps && inOrderOfFlow(steps));
   const [before, after] = names as [string[] | undefined, string[] | undefined];
   const isOtherPath = before && after && !equalJson(before, after);
-  const outputs = isOther ? [] : differingValues(was.output, shadow.output, ['output']).slice(0, MAX_VALUES);
+  // What failed has no output.
+  const isComplete = was.status === 'completed' && !isOther;
+  const outputs = isComplete ? differingValues(was.output, shadow.output, ['output']).slice(0, MAX_VALUES) : [];
   if (!isOther && !isOtherPath && outputs.length === 0) return undefined;
   return {
     ...(isOther && { status: { was: was.status, shadow: shadow.status } }),
