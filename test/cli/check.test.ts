@@ -143,6 +143,38 @@ describe('ensemble check', () => {
     ]);
   });
 
+  it('names a component that the store does not have', async () => {
+    const path = join(mkdtempSync(join(tmpdir(), 'check-')), 'store.db');
+    const uses = (ref: string) =>
+      `name: order\nflow: [{ wait: x }, { agent: a, operation: code, config: { script: price, "<<": "config://rates@${ref}" } }]\n`;
+    const first = createOrchestrator({
+      ensembles: [uses('v1.0.0')],
+      scripts,
+      storage: sqliteStorage({ path }),
+      logger: false,
+    });
+    await first.components.register({ name: 'rates', kind: 'config' });
+    await first.components.createVersion('rates', { version: 'v1.0.0', content: '{ "a": 1 }' });
+    await first.start('order', {});
+    await settled(first, 1);
+    await first.close();
+    const has = project({ 'ensembles/order.yaml': uses('v1.0.0') }, 'price');
+    expect((await ensemble(['check', '--against', `sqlite:${path}`], { cwd: has })).code).toBe(0);
+    const lacks = createOrchestrator({
+      ensembles: [uses('v2.0.0')],
+      scripts,
+      storage: sqliteStorage({ path }),
+      logger: false,
+    });
+    await lacks.start('order', {});
+    await settled(lacks, 2);
+    await lacks.close();
+    const cwd = project({ 'ensembles/order.yaml': uses('v2.0.0') }, 'price');
+    const { code, stdout } = await ensemble(['check', '--against', `sqlite:${path}`], { cwd });
+    expect([code, stdout.trim().split('\n').length]).toEqual([1, 1]);
+    expect(stdout).toMatch(/is stranded: agent `a` uses config:\/\/rates@v2.0.0: .*leads to no version/);
+  });
+
   it('refuses a project with problems, and a call without a place', async () => {
     const cwd = project({ 'ensembles/order.yaml': order('price') });
     const broken = await ensemble(['check', '--against', 'sqlite:none.db'], { cwd });

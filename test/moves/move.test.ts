@@ -371,6 +371,44 @@ flow:
     expect(await next.executions.get(id)).toMatchObject({ status: 'completed', output: { sum: 5 } });
   });
 
+  it('refuses a signal that came early and does not fit the form that its wait has now, also under its new name', async () => {
+    const one = world();
+    const first = one.deploy(order(note('price'), '{ wait: ok }', '{ wait: paid, name: paid }'));
+    const { id } = await first.start('order', {});
+    await one.settle();
+    await first.executions.signal(id, 'paid', { sum: 'five' });
+    await one.settle();
+    open.splice(open.indexOf(first), 1);
+    await first.close({ grace: 0 });
+    const form = (name: string, type: string) =>
+      `{ wait: ${name}, name: paid, fields: { type: object, properties: { sum: { type: ${type} } } } }`;
+    for (const [name, map] of [
+      ['paid', undefined],
+      ['settled', { paid: 'settled' }],
+    ] as const) {
+      const next = one.deploy(order(note('price'), '{ wait: ok }', form(name, 'number')));
+      for (const dryRun of [true, false])
+        expect(await next.executions.move({ id, to: 'latest', map, dryRun })).toMatchObject({
+          refusals: [{ at: 'signals', reason: expect.stringMatching(/early: .*`sum` must be a number/) }],
+        });
+      open.splice(open.indexOf(next), 1);
+      await next.close({ grace: 0 });
+    }
+    const last = one.deploy(order(note('price'), '{ wait: ok }', form('paid', 'string')));
+    expect(await last.executions.move({ id, to: 'latest' })).toMatchObject({ moved: 1 });
+  });
+
+  it('refuses a new name that the definition does not have', async () => {
+    const one = world();
+    const id = await waiting(BEFORE, one);
+    const next = one.deploy(flow(agent('cost'), WAIT, agent('ship')).replace(/outputs.*/, ''));
+    expect(await next.executions.move({ id, to: 'latest', map: { price: 'cots' } })).toMatchObject({
+      moved: 0,
+      refusals: [{ at: 'map', reason: expect.stringContaining('did you mean `cost`?') }],
+    });
+    expect(await next.executions.move({ id, to: 'latest', map: { price: 'cost' } })).toMatchObject({ moved: 1 });
+  });
+
   it('refuses an execution that was cut off in a step: it would have its effect again', async () => {
     const one = world();
     const scripts = { note: () => new Promise(() => {}) };

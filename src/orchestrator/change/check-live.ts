@@ -3,6 +3,7 @@
 import pLimit from 'p-limit';
 import { isOrchestratorError, OrchestratorError } from '../../engine/base/errors.ts';
 import type { JsonObject } from '../../engine/base/json/json.ts';
+import { readReference } from '../../engine/component/component.ts';
 import { agentAlone } from '../../engine/ensemble/name.ts';
 import type { EnsembleDefinition } from '../../engine/ensemble/ensemble.ts';
 import { type Execution, OPEN_STATUSES, type OpenStatus } from '../../engine/execution/execution.ts';
@@ -21,6 +22,10 @@ import { replayOpen } from './replay-open.ts';
 export interface LiveSource {
   readonly executions: Pick<Executions, 'list' | 'definition' | 'history'>;
   readonly ensembles: Pick<Ensembles, 'get'>;
+  readonly components: {
+    /** @param ref - a version, `latest` or an environment @throws NOT_FOUND, VERSION_NOT_FOUND */
+    version(name: string, ref: string, key?: string): Promise<unknown>;
+  };
 }
 
 /** What becomes of one execution. */
@@ -103,13 +108,30 @@ export function createLiveCheck(options: OrchestratorOptions) {
     const findLack = async (record: Execution<unknown>): Promise<string | undefined> => {
       const { ensemble: name, version } = record;
       const current = currentOf(name);
-      if (current?.compiled.stored.version === version) return undefined;
+      if (current?.compiled.stored.version === version) return missingComponent(current);
       if (agentAlone(name) !== undefined)
         return current ? undefined : `there is no shared agent \`${agentAlone(name)}\``;
       const definition = await definitionOf(record);
       const stored = { version, definition: definition as EnsembleDefinition & JsonObject, needs: [] };
       const restored = await restore(stored, name);
-      return typeof restored === 'string' ? restored : undefined;
+      return typeof restored === 'string' ? restored : missingComponent(restored);
+    };
+    /** Of several versions of a component, one is enough to look at. */
+    const missingComponent = async ({ compiled }: LoadedEnsemble): Promise<string | undefined> => {
+      for (const { reference, agent } of compiled.components) {
+        const read = readReference(reference);
+        if ('problem' in read) continue;
+        const { name, ref } = read.reference;
+        try {
+          await source.components.version(name, ref, 'check');
+        } catch (error) {
+          const { code, message } = error as { readonly code?: unknown; readonly message?: string };
+          // A token that may not read components says nothing about them.
+          if (code === 'NOT_FOUND' || code === 'VERSION_NOT_FOUND')
+            return `agent \`${agent}\` uses ${reference}: ${message}`;
+        }
+      }
+      return undefined;
     };
     const currentOf = (name: string) => {
       const agent = agentAlone(name);

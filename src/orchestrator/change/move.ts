@@ -1,7 +1,7 @@
 /** Gives executions that have not ended another definition, if what is recorded of them replays in it. */
 
 import pLimit from 'p-limit';
-import { isOrchestratorError, OrchestratorError } from '../../engine/base/errors.ts';
+import { isOrchestratorError, messageOf, OrchestratorError } from '../../engine/base/errors.ts';
 import type { Json } from '../../engine/base/json/json.ts';
 import { isMap } from '../../engine/base/json/is-map.ts';
 import { refuseUnknownKeys } from '../../engine/base/read-options.ts';
@@ -27,7 +27,8 @@ import type { LoadedEnsemble } from '../definitions/load-definitions.ts';
 import { checkPrincipal } from '../options/options.ts';
 import { type ExecutionSelection, readExecutionFilter } from '../runs/execution-filter.ts';
 import { BUSY, replayOpen } from './replay-open.ts';
-import type { NameMap } from './same-steps.ts';
+import { awaitedSignals, createPayloadCheck } from '../signals/signal-forms.ts';
+import { type NameMap, unknownName } from './same-steps.ts';
 import { readRecords } from '../runs/read-records.ts';
 
 export interface MoveOptions extends Omit<ExecutionSelection, 'errorCode' | 'unresolved'> {
@@ -102,6 +103,7 @@ const MAX_TRIES = 3;
 export function createMover(dependencies: MoveDependencies): Mover {
   const { storage, records, turns, clock, env, find, hashOf, restore, engine } = dependencies;
   const { executions, definitions } = storage;
+  const checkPayload = createPayloadCheck();
 
   /** @throws NOT_FOUND, VERSION_NOT_FOUND, NOT_CONFIGURED */
   const targetOf = async (ensemble: string, to: string): Promise<LoadedEnsemble> => {
@@ -128,21 +130,47 @@ export function createMover(dependencies: MoveDependencies): Mover {
     return steps;
   };
 
-  /** Passes signals that no wait has taken on under their new names. Their ids make a second time the same. */
-  const passOn = async (id: string, steps: readonly StepRecord[], map: NameMap): Promise<void> => {
+  /** The signals of a name that no wait has taken. */
+  const earlySignals = async (id: string, steps: readonly StepRecord[], name: string) => {
     const taken = new Set(
       steps.filter(isTakenSignal).map(({ output }) => (output as { readonly signal: Json }).signal),
     );
+    const sent = await storage.signals.list(id, { name, after: 0, limit: PAGE });
+    return sent.filter((signal) => !taken.has(signal.id));
+  };
+
+  /** Passes signals that no wait has taken on under their new names. Their ids make a second time the same. */
+  const passOn = async (executionId: string, steps: readonly StepRecord[], map: NameMap): Promise<void> => {
     for (const [from, name] of Object.entries(map))
-      for (const { payload, ...signal } of await storage.signals.list(id, { name: from, after: 0, limit: PAGE }))
-        if (!taken.has(signal.id))
-          await engine.signal({
-            id: `${signal.id}>${name}`,
-            executionId: id,
-            name,
-            payload,
-            createdAt: signal.createdAt,
-          });
+      for (const { id, payload, createdAt } of await earlySignals(executionId, steps, from))
+        await engine.signal({ id: `${id}>${name}`, executionId, name, payload, createdAt });
+  };
+
+  /** A signal that came early must fit the form that its wait has in the definition. */
+  const unfitSignal = async (
+    { compiled }: LoadedEnsemble,
+    id: string,
+    steps: readonly StepRecord[],
+    map: NameMap,
+  ): Promise<ReplayDifference | undefined> => {
+    const awaited = awaitedSignals(compiled.stored.definition.flow);
+    if (awaited === 'any') return undefined;
+    for (const [name, form] of awaited) {
+      const from = Object.keys(map).filter((old) => map[old] === name);
+      for (const old of form?.fields ? [name, ...from] : [])
+        for (const { payload } of await earlySignals(id, steps, old))
+          try {
+            checkPayload(form, name, payload);
+          } catch (error) {
+            return {
+              at: 'signals',
+              expected: null,
+              found: null,
+              reason: `a signal that came early: ${messageOf(error)}`,
+            };
+          }
+    }
+    return undefined;
   };
 
   let waking: 'no' | 'once' | 'again' = 'no';
@@ -181,7 +209,10 @@ export function createMover(dependencies: MoveDependencies): Mover {
       const { waitingFor = [], omitted, moves = [] } = pinned.handover ?? {};
       const definition = before.definition as unknown as EnsembleDefinition;
       const about = { execution: accepted, steps, status: record.status, waitingFor, omitted, definition, moves };
-      const difference = await replayOpen(target, about, env, map);
+      const difference =
+        unknownName(target.compiled.stored.definition as unknown as EnsembleDefinition, map) ??
+        (await replayOpen(target, about, env, map)) ??
+        (await unfitSignal(target, id, steps, map));
       if (difference) return difference;
       if (dryRun) return 'moved';
       await definitions.put(stored);

@@ -1,5 +1,6 @@
 /** Whether the steps that an execution has come to are the same in another definition, where their records alone do not say it. */
 
+import { suggestName } from '../../engine/base/suggest-name.ts';
 import { equalJson, type Json } from '../../engine/base/json/json.ts';
 import type { EnsembleDefinition, StepDefinition } from '../../engine/ensemble/ensemble.ts';
 import { placedLists, placeOf, titleOf, verbOf } from '../../engine/ensemble/flow-places.ts';
@@ -50,6 +51,23 @@ export function differentStep(
     return { at: key, expected: expected as Json, found: found as Json, reason };
   }
   return undefined;
+}
+
+/** A new name of a map that the definition does not have. */
+export function unknownName(after: EnsembleDefinition, names: NameMap): ReplayDifference | undefined {
+  const wanted = Object.entries(names);
+  if (wanted.length === 0) return undefined;
+  const known = new Set<string>((after.agents ?? []).map(({ name }) => name));
+  for (const step of stepsByPlace(after).values()) {
+    if ('agent' in step) known.add(step.agent);
+    if ('wait' in step) known.add(step.wait);
+    if ('ensemble' in step) known.add(step.ensemble);
+  }
+  const [from, to] = wanted.find(([, name]) => !known.has(name)) ?? [];
+  if (from === undefined || to === undefined) return undefined;
+  const near = suggestName(to, known);
+  const reason = `\`map\` gives \`${from}\` the name \`${to}\`, which no agent, signal or ensemble of the definition has${near ? `; did you mean \`${near}\`?` : ''}`;
+  return { at: 'map', expected: to, found: near ?? null, reason };
 }
 
 function comparedOf(record: StepRecord): Compared[] {

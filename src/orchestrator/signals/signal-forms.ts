@@ -34,7 +34,7 @@ export interface SignalForms {
 
 export function createSignalForms(definitions: DefinitionStore): SignalForms {
   const byVersion = new Map<string, SignalsOf>();
-  const checks = new WeakMap<object, ValueCheck>();
+  const checkPayload = createPayloadCheck();
   const signalsOf = async (version: string): Promise<SignalsOf> => {
     const known = byVersion.get(version);
     if (known) return known;
@@ -64,15 +64,23 @@ export function createSignalForms(definitions: DefinitionStore): SignalForms {
     async check({ ensemble, version }, name, payload) {
       const signals = await signalsOf(version);
       if (signals !== 'any' && !signals.has(name)) throw unknownSignal(ensemble, name, [...signals.keys()]);
-      const fields = (await find({ ensemble, version }, name))?.fields;
-      if (!fields) return payload;
-      const check = checks.get(fields) ?? compileJsonSchema(fields, 'the payload');
-      checks.set(fields, check);
-      const checked = check(payload ?? {});
-      if ('value' in checked) return checked.value;
-      const message = `the payload of signal \`${name}\` does not fit the \`fields\` of its \`wait\`: ${describeProblems(checked.problems)}`;
-      throw new OrchestratorError('INVALID_INPUT', message, { details: { issues: checked.problems } });
+      return checkPayload(await find({ ensemble, version }, name), name, payload);
     },
+  };
+}
+
+/** @returns a function that checks a payload by the form of its signal @throws INVALID_INPUT, by that function */
+export function createPayloadCheck(): (form: SignalForm | undefined, name: string, payload: Json) => Json {
+  const checks = new WeakMap<object, ValueCheck>();
+  return (form, name, payload) => {
+    const { fields } = form ?? {};
+    if (!fields) return payload;
+    const check = checks.get(fields) ?? compileJsonSchema(fields, 'the payload');
+    checks.set(fields, check);
+    const checked = check(payload ?? {});
+    if ('value' in checked) return checked.value;
+    const message = `the payload of signal \`${name}\` does not fit the \`fields\` of its \`wait\`: ${describeProblems(checked.problems)}`;
+    throw new OrchestratorError('INVALID_INPUT', message, { details: { issues: checked.problems } });
   };
 }
 
