@@ -60,7 +60,13 @@ export type {
   Page,
 } from './orchestrator/definitions/definitions.ts';
 export type { ChangeOptions } from './orchestrator/changes.ts';
-export type { WriteOptions } from './orchestrator/definitions/definitions.ts';
+export type { DefinitionRollback, VersionOptions, WriteOptions } from './orchestrator/definitions/definitions.ts';
+export type { DefinitionVersion, VersionedDefinition } from './engine/ensemble/definition-version.ts';
+export type { TrafficMark } from './engine/ensemble/traffic.ts';
+export type { EnsembleTraffic, SetTraffic } from './orchestrator/traffic/traffic.ts';
+export type { NewTraffic } from './orchestrator/traffic/new-traffic.ts';
+export type { Shadowed, ShadowDifference } from './orchestrator/traffic/shadows.ts';
+export type { OutputDifference, WentDifferently } from './orchestrator/traffic/compare-shadow.ts';
 export type { EnsembleState, EnsembleStates } from './orchestrator/ensemble-states.ts';
 export type { Limits, RequestLimit, RequestSender } from './engine/access/rules/limits.ts';
 export type { LimitsOptions } from './engine/access/rules/plans.ts';
@@ -103,6 +109,7 @@ export type {
   Split,
   UsedComponent,
 } from './engine/component/component.ts';
+export type { StepCount } from './engine/component/guard.ts';
 export type { ComponentSource } from './engine/component/component-source.port.ts';
 export type { TemplateEngine } from './engine/component/template-engine.port.ts';
 export type { Telemetry } from './engine/host/telemetry.port.ts';
@@ -157,6 +164,7 @@ export type { StepKind } from './engine/ensemble/step-kind.ts';
 export type {
   EventData,
   DeliveryDetails,
+  RolledBack,
   EventDetails,
   EventError,
   EventKind,

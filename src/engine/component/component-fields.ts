@@ -63,10 +63,10 @@ export function readKind(kind: unknown): ComponentKind {
 }
 
 /** Who did something, or why. @throws INVALID_REQUEST */
-export function readNote(key: string, value: unknown): string | undefined {
+export function readNote(key: string, value: unknown, max = MAX_TEXT): string | undefined {
   if (value === undefined) return undefined;
-  if (typeof value === 'string' && value !== '' && value.length <= MAX_TEXT) return value;
-  return refuseComponent(`\`${key}\` must be text of at most ${MAX_TEXT} characters`);
+  if (typeof value === 'string' && value !== '' && value.length <= max) return value;
+  return refuseComponent(`\`${key}\` must be text of at most ${max} characters`);
 }
 
 /** The folder of git, in every form in which a file system may find it. */

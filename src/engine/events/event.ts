@@ -149,7 +149,8 @@ export interface EventDetails {
   'ensemble.rolledBack': RolledBack;
 }
 
-interface RolledBack {
+/** In the `data` of every event of a rollback. */
+export interface RolledBack {
   /** The version that was rolled out. */
   readonly from: string;
   /** The version that all executions get again. */

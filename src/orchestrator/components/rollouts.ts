@@ -6,6 +6,7 @@
 import type { JsonObject } from '../../engine/base/json/json.ts';
 import type { MaybePromise } from '../../engine/base/maybe-promise.ts';
 import type { Deployment, Rollout } from '../../engine/component/component.ts';
+import type { RolledBack } from '../../engine/events/event.ts';
 import { isBroken, type StepCount } from '../../engine/component/guard.ts';
 import type { Clock } from '../../engine/host/clock.port.ts';
 import type { DocumentStore } from '../../engine/storage/document-store.port.ts';
@@ -38,12 +39,6 @@ export interface DeploymentStore {
   move(place: DeployedPlace, expected: GuardedDeployment, deployment: Deployment): MaybePromise<boolean>;
   /** Says that a guard has rolled back. @param last - the execution that ended last in this process */
   report(place: DeployedPlace, change: RolledBack, last: LastExecution): void;
-}
-
-export interface RolledBack extends StepCount {
-  readonly from: string;
-  readonly to: string;
-  readonly guard: string;
 }
 
 export interface LastExecution {

@@ -286,6 +286,8 @@ function webhooksOf({ trigger = [] }: JsonObject): readonly WebhookTrigger[] {
   return (trigger as unknown as readonly TriggerDefinition[]).filter((one) => one.type === 'webhook');
 }
 
+/** Every listing reads the notes of all versions. */
+const MAX_NOTE = 1_000;
 const VERSION_KEYS = ['label', 'message', 'commit', 'actor'] as const;
 
 /** @throws INVALID_REQUEST */
@@ -293,8 +295,8 @@ function readNotes({ label, message, commit, actor }: VersionOptions): VersionNo
   const problem = label === undefined ? undefined : labelProblem(label);
   if (problem !== undefined) throw new OrchestratorError('INVALID_REQUEST', `\`label\` ${problem}`);
   const notes = {
-    ...{ label, by: readNote('actor', actor) },
-    ...{ message: readNote('message', message), commit: readNote('commit', commit) },
+    ...{ label, by: readNote('actor', actor, MAX_NOTE) },
+    ...{ message: readNote('message', message, MAX_NOTE), commit: readNote('commit', commit, MAX_NOTE) },
   };
   return Object.fromEntries(Object.entries(notes).filter(([, value]) => value !== undefined));
 }
