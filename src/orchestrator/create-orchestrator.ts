@@ -27,7 +27,7 @@ import { warnOfUses } from './components/check-uses.ts';
 import type { Components } from './components/components.ts';
 import { createComponentParts } from './components/create-component-parts.ts';
 import { connectStorage } from './connect-storage.ts';
-import { createCatalog } from './definitions/catalog.ts';
+import { type Catalog, createCatalog } from './definitions/catalog.ts';
 import { createDefinitions } from './definitions/create-definitions.ts';
 import type { AgentItem, Agents, EnsembleItem, Ensembles } from './definitions/definitions.ts';
 import { loadEnsembles, logWarnings, readSharedAgents } from './definitions/load-definitions.ts';
@@ -56,9 +56,11 @@ import type { ExecutionHandle } from './runs/handles.ts';
 import type { Schedules } from './schedules/schedule-control.ts';
 import { createSignalForms } from './signals/signal-forms.ts';
 import { createSignalLinks, type SignalLinks } from './signals/signal-links.ts';
+import type { Clock } from '../engine/host/clock.port.ts';
+import type { WebhookClaims } from './webhooks/webhook-claims.ts';
 import { steadyClock } from './timed/steady-clock.ts';
 import { connectTelemetry } from './telemetry.ts';
-import { createTraffic } from './traffic/traffic.ts';
+import { createTraffic, type TrafficParts } from './traffic/traffic.ts';
 import { createTimedParts } from './timed/timed-parts.ts';
 import { runAllDue } from './timed/timed-work.ts';
 import { toolServerSecrets } from './options/tool-server-options.ts';
@@ -201,7 +203,7 @@ export function createOrchestrator(given: OrchestratorOptions = {}): Orchestrato
   const ids = createIdSource();
   const { plans, requestKeys, ...access } = createAccess(options.limits, { ...base, patient, ids, brand });
   const restore = createRestore({ ...catalog, host, logger, onlyQueues: () => executionService.engine.onlyQueues });
-  const traffic = createTraffic({ ...base, events, catalog, host, late: () => ({ executionService, executions }) });
+  const traffic = createTraffic({ ...base, events, catalog, host, restore, service: () => executionService });
   const executionService: ExecutionService = createExecutionService({
     ...{ clock, storage: patient, engineStorage, logger, events, ids, tracing },
     ...{ mask: masking.text, json: masking.json, keepsStacks: options.errors?.stack === true, env: host.env },
@@ -224,8 +226,7 @@ export function createOrchestrator(given: OrchestratorOptions = {}): Orchestrato
   };
   const called = { ...served, catalog, starting, executions };
   const { webhooks, claims } = createWebhookParts(options, { ...called, storage: patient });
-  const stored = createDefinitions<'ensembles', EnsembleItem>('ensemble', 'ensembles', catalog, clock, claims);
-  const ensemblesApi: Ensembles = { ...stored, traffic: traffic.set };
+  const ensemblesApi = ensemblesOf(catalog, clock, claims, traffic);
 
   const orchestrator: Orchestrator = {
     execute: (name, input?: unknown, opts?: ExecuteOptions) =>
@@ -262,6 +263,12 @@ export function createOrchestrator(given: OrchestratorOptions = {}): Orchestrato
   const own = { log: logger, events, once: requestKeys.once, deliver: deliveries.deliver, options: () => given };
   const dependencies: ServedDependencies = { ...masking, ...own };
   return Object.assign(orchestrator, { [MASKING]: dependencies }) as unknown as Orchestrator;
+}
+
+function ensemblesOf(catalog: Catalog, clock: Clock, claims: WebhookClaims, traffic: TrafficParts): Ensembles {
+  const { set, removed } = traffic;
+  const stored = createDefinitions<'ensembles', EnsembleItem>('ensemble', 'ensembles', catalog, clock, claims, removed);
+  return { ...stored, traffic: set };
 }
 
 /** @throws TypeError */

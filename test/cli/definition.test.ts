@@ -127,6 +127,29 @@ describe('ensemble diff', () => {
     }
   });
 
+  it('says that only a shared agent differs, and what new executions run', async () => {
+    const agent = (script: string) => ({ name: 'fee', operation: 'code', config: { script } });
+    const flow = 'name: order\nflow: [{ agent: fee, input: { n: 1 } }, { wait: paid }]\n';
+    const { run, write, storage } = project({ 'order.yaml': flow, 'agents/fee.yaml': JSON.stringify(agent('fee')) });
+    write('scripts/other.mjs', 'export default () => 1;\n');
+    const served = createOrchestrator({
+      ...{ agents: [agent('other')] as never, scripts: { fee: () => 1, other: () => 1 }, logger: false },
+      storage: sqliteStorage({ path: storage.slice('sqlite:'.length) }),
+    });
+    await served.ensembles.create(flow, { label: 'v1' });
+    await served.ensembles.traffic('order', { version: 'v1' });
+    await served.close({ grace: 0 });
+    write('ensembles/order.yaml', flow);
+    const { code, stdout, stderr } = await run('diff order');
+    expect([code, stdout, stderr]).toEqual([
+      1,
+      '',
+      '~ order: only a shared agent that it uses differs\n  new executions run v1\n',
+    ]);
+    const { ensembles } = JSON.parse((await run('diff order --json')).stdout);
+    expect(ensembles).toMatchObject([{ onlyAgents: true, traffic: { version: 'v1' } }]);
+  });
+
   it('does not show shared agents as a difference where only one of the two can have them', async () => {
     const agent = 'name: fee\noperation: code\nconfig: { script: fee }\n';
     const flow = 'name: order\nflow: [{ agent: fee, input: { n: 1 } }, { wait: paid }]\n';

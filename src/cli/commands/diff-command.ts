@@ -4,6 +4,7 @@ import { stringify } from 'yaml';
 import type { Json, JsonObject } from '../../engine/base/json/json.ts';
 import { isMap } from '../../engine/base/json/is-map.ts';
 import { OPEN_STATUSES } from '../../engine/execution/execution.ts';
+import type { EnsembleTraffic } from '../../orchestrator/traffic/traffic.ts';
 import { findFile, isPath, requireProject } from '../project/find-target.ts';
 import { openApp } from '../project/open-app.ts';
 import { printIssue } from '../project/print-issues.ts';
@@ -41,6 +42,10 @@ interface Difference {
   readonly same: boolean;
   /** Of the definitions as YAML. */
   readonly patch: string;
+  /** The definitions are equal, and a shared agent that they use is not. */
+  readonly onlyAgents?: true;
+  /** What new executions run, if that is another version than the newest, or several. */
+  readonly traffic?: Pick<EnsembleTraffic, 'version' | 'split'>;
   /** The executions that have not ended, by the version that they run. */
   readonly running: readonly Running[];
 }
@@ -147,15 +152,18 @@ async function compareOne(
       `the project has no ensemble \`${name}\`: name two versions, such as: ensemble diff ${name} v1 v2`,
     );
   const left = from === undefined ? await sideOf(service, name, 'latest', true) : await sideOf(service, name, from);
-  const { patch, same } = await patchOf(left, right);
   return {
-    ensemble: name,
-    from: left && shown(left),
-    to: right && shown(right),
-    same,
-    patch,
+    ...{ ensemble: name, from: left && shown(left), to: right && shown(right) },
+    ...(await patchOf(left, right)),
+    ...(await trafficOf(service, name)),
     running: await runningOf(service, name),
   };
+}
+
+async function trafficOf({ ensembles }: Service, name: string): Promise<Pick<Difference, 'traffic'>> {
+  if ((await ensembles.find(name))?.source !== 'store') return {};
+  const { version, split } = await ensembles.traffic(name);
+  return split || version !== 'latest' ? { traffic: { version, ...(split && { split }) } } : {};
 }
 
 function shown({ version, label }: Side): Pick<Side, 'version' | 'label'> {
@@ -192,7 +200,10 @@ async function sideOf(
   };
 }
 
-async function patchOf(left: Side | undefined, right: Side | undefined): Promise<Pick<Difference, 'patch' | 'same'>> {
+async function patchOf(
+  left: Side | undefined,
+  right: Side | undefined,
+): Promise<Pick<Difference, 'patch' | 'same' | 'onlyAgents'>> {
   if (left && right && left.version === right.version) return { patch: '', same: true };
   const [before, after] = inOneForm(left, right);
   const { createTwoFilesPatch } = await import('diff');
@@ -201,7 +212,7 @@ async function patchOf(left: Side | undefined, right: Side | undefined): Promise
   const ordered = before && after ? inOrderOf(after, before) : after;
   const titles = [left?.title ?? '/dev/null', right?.title ?? '/dev/null'] as const;
   const patch = createTwoFilesPatch(...titles, toText(before), toText(ordered)).replace(/^=+\n/, '');
-  return { patch, same: false };
+  return { patch, same: false, ...(!/^@@/m.test(patch) && { onlyAgents: true }) };
 }
 
 /** Both as they were written, or both with their shared agents. One that has them is shown without those that the other can't have. */
@@ -256,15 +267,27 @@ async function runningOf({ executions, ensembles }: Service, ensemble: string): 
     });
 }
 
-function print({ ensemble, from, to, same, patch, running }: Difference, { print, say, colors }: Output): void {
+function print(
+  { ensemble, from, to, same, patch, onlyAgents, traffic, running }: Difference,
+  { print, say, colors }: Output,
+): void {
   const name = oneLine(ensemble);
   if (same) say(`${colors.green('=')} ${name}: no difference\n`);
   else if (!from) say(`${colors.yellow('+')} ${name}: is new\n`);
   else if (!to) say(`${colors.dim('-')} ${name}: is not in the project\n`);
-  if (!same && from && to) print(patch);
-  const more = running.map(
-    (one) =>
-      `${count(one.count, 'execution')} run${one.count === 1 ? 's' : ''} ${shownVersion(one)}${one.version === (to ?? from)?.version ? '' : ', another version'}`,
-  );
-  for (const line of more) say(`  ${oneLine(line)}\n`);
+  else if (onlyAgents) say(`${colors.yellow('~')} ${name}: only a shared agent that it uses differs\n`);
+  else print(patch);
+  if (traffic) {
+    const shares = Object.entries(traffic.split ?? { [traffic.version]: 100 });
+    say(
+      `  new executions run ${oneLine(shares.map(([one, share]) => (share === 100 ? one : `${one} ${share} %`)).join(', '))}\n`,
+    );
+  }
+  const counted = running.reduce((sum, one) => sum + one.count, 0);
+  for (const one of running) {
+    const isOther = one.version !== (to ?? from)?.version;
+    const runs = `${count(one.count, 'execution')} run${one.count === 1 ? 's' : ''}`;
+    say(`  ${oneLine(`${runs} ${shownVersion(one)}${isOther ? ', another version' : ''}`)}\n`);
+  }
+  if (counted >= MAX_COUNTED) say(`  and maybe more: only ${count(counted, 'execution')} were counted\n`);
 }

@@ -40,7 +40,8 @@ export function labelProblem(label: unknown): string | undefined {
   if (typeof label !== 'string' || !LABEL.test(label))
     return 'must be a label such as `v2`: a letter or a digit, then up to 63 letters, digits, `.`, `_` or `-`';
   if (label === LATEST_VERSION) return 'must not be `latest`, which is the newest version';
-  return HASH.test(label) ? 'must not look like the hash of a version' : undefined;
+  if (HASH.test(label)) return 'must not look like the hash of a version';
+  return /^exec[_-]/.test(label) ? 'must not look like the id of an execution' : undefined;
 }
 
 /** Whether it has the form of a version's hash. */
@@ -54,19 +55,27 @@ export function findVersion(versions: readonly DefinitionVersion[], ref: string)
   return versions.find(({ version, label }) => label === ref || version === ref);
 }
 
+/** A version as it is stored. */
+export interface StoredVersion extends DefinitionVersion {
+  /** The hash of its text. Absent: it was stored as an object. */
+  readonly textHash?: string | undefined;
+}
+
 /**
- * Adds a version. One that is the newest already, and gets no other label, changes nothing.
+ * Adds a version. One that is the newest already, with the same text and no other label, changes nothing.
  *
  * @param versions - the newest first
+ * @param kept - versions that are kept, however old they are
  * @throws CONFLICT for a label that another version has
  */
 export function addVersion(
-  versions: readonly DefinitionVersion[],
-  added: DefinitionVersion,
-): readonly DefinitionVersion[] {
+  versions: readonly StoredVersion[],
+  added: StoredVersion,
+  kept: ReadonlySet<string>,
+): readonly StoredVersion[] {
   const [newest] = versions;
   const { version, label } = added;
-  const isSame = newest?.version === version;
+  const isSame = newest?.version === version && newest.textHash === added.textHash;
   if (isSame && (label === undefined || label === newest.label)) return versions;
   const other = label === undefined ? undefined : versions.find((one) => one.label === label);
   if (other && other.version !== version)
@@ -77,7 +86,7 @@ export function addVersion(
         details: { version: other.version },
       },
     );
-  return [added, ...versions].slice(0, MAX_VERSIONS);
+  return [added, ...versions].filter((one, i) => i < MAX_VERSIONS || kept.has(one.version));
 }
 
 const SHOWN = 10;

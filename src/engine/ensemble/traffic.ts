@@ -10,6 +10,8 @@ export interface Traffic extends Deployment {
   readonly guard?: string | undefined;
   /** The version that runs dry after each execution. */
   readonly shadow?: string | undefined;
+  /** Unix ms from which on it does. */
+  readonly shadowSince?: number | undefined;
   /** The labels of the versions. */
   readonly labels: Readonly<Record<string, string>>;
 }
@@ -30,6 +32,19 @@ export function isPlain({ version, split, shadow }: Traffic): boolean {
 /** The versions that executions may run. */
 export function versionsIn({ version, split }: Traffic): readonly string[] {
   return split ? Object.keys(split) : [version];
+}
+
+/** All versions that it names. */
+export function namedIn({
+  version,
+  split = {},
+  shadow,
+  rollout,
+  previous,
+  earlier = [],
+}: Omit<Traffic, 'labels'>): readonly string[] {
+  const named = [version, ...Object.keys(split), shadow, rollout?.version, previous, ...earlier];
+  return named.filter((one) => one !== undefined);
 }
 
 /** @param key - the same key gets the same version, in every process */

@@ -168,8 +168,8 @@ export const trafficCalls = [
     ...{ id: 'setTraffic', summary: 'Says which versions new executions run', scope: 'write:ensembles' },
     ...{ of: 'ensemble', body: newTraffic, replies: { 200: 'Traffic' } },
     run: async ({ orchestrator, principal, name, body }) => {
-      const actor = principal && { actor: principal.name };
-      return shownTo(principal, await orchestrator.ensembles.traffic(name, { ...body, ...actor } as never));
+      const given = { ...body, ...callerOf(principal) } as never;
+      return shownTo(principal, await orchestrator.ensembles.traffic(name, given));
     },
   }),
 ] as const;

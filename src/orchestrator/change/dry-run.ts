@@ -146,12 +146,14 @@ class DryWorld {
   readonly #states = new Map<string, JsonObject | undefined>();
   #root: DryJournal | undefined;
   #children = 0;
+  #begunChildren = 0;
   /** How many pieces of real work have begun and not ended. */
   #working = 0;
   #onWorked: (() => void) | undefined;
   #stopped: ((run: InterpretedRun) => void) | undefined;
 
-  constructor(dependencies: DryRunDependencies, { createdAt, trigger }: NewExecution, how: RunOptions) {
+  constructor(dependencies: DryRunDependencies, execution: NewExecution, how: RunOptions) {
+    const { createdAt, trigger } = execution;
     this.#dependencies = dependencies;
     this.#options = trigger.dryRun ?? {};
     this.#how = how;
@@ -165,7 +167,8 @@ class DryWorld {
     );
     const children = createChildren({
       ...{ clock, ids, tracing: undefined, forget() {} },
-      newId: (_ensemble, now) => ids.id('exec_', now),
+      // The same in each dry run of the execution, so that a split chooses the same version of a child.
+      newId: () => `${execution.id}-${++this.#begunChildren}`,
       find: (name) => this.#work(() => find(name)),
       engine: () => this.#engine(),
       toLoadedDefinition: (ensemble) => this.#toDryDefinition(ensemble),

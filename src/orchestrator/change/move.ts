@@ -72,7 +72,7 @@ interface MoveDependencies {
   readonly clock: Clock;
   readonly env: Readonly<Record<string, string>>;
   /** The ensemble with a name. @throws NOT_FOUND */
-  find(kind: 'ensemble', name: string): MaybePromise<LoadedEnsemble>;
+  findNewest(name: string): MaybePromise<LoadedEnsemble>;
   /** The hash that a label or a hash names. @throws VERSION_NOT_FOUND */
   hashOf(ensemble: string, ref: string): MaybePromise<string>;
   restore(definition: StoredDefinition, ensemble: string): MaybePromise<LoadedEnsemble | string>;
@@ -101,18 +101,14 @@ const MAX_MOVES = 20;
 const MAX_TRIES = 3;
 
 export function createMover(dependencies: MoveDependencies): Mover {
-  const { storage, records, turns, clock, env, find, hashOf, restore, engine } = dependencies;
+  const { storage, records, turns, clock, env, findNewest, hashOf, restore, engine } = dependencies;
   const { executions, definitions } = storage;
   const checkPayload = createPayloadCheck();
 
   /** @throws NOT_FOUND, VERSION_NOT_FOUND, NOT_CONFIGURED */
   const targetOf = async (ensemble: string, to: string): Promise<LoadedEnsemble> => {
-    if (to === 'latest') {
-      const newest = await find('ensemble', ensemble);
-      if (newest.traffic?.lacksNewest) throw newest.traffic.lacksNewest;
-      return newest;
-    }
-    const current = await orUndefined(find, ensemble);
+    if (to === 'latest') return findNewest(ensemble);
+    const current = await orUndefined(findNewest, ensemble);
     if (current?.compiled.stored.version === to) return current;
     const stored = await definitions.get(await hashOf(ensemble, to));
     if (!stored || stored.definition.name !== ensemble) {
@@ -290,9 +286,9 @@ function busy(found: string): ReplayDifference {
   return { at: 'status', expected: 'waiting', found, reason: BUSY };
 }
 
-async function orUndefined(find: MoveDependencies['find'], name: string): Promise<LoadedEnsemble | undefined> {
+async function orUndefined(find: MoveDependencies['findNewest'], name: string): Promise<LoadedEnsemble | undefined> {
   try {
-    return await find('ensemble', name);
+    return await find(name);
   } catch (error) {
     if (isOrchestratorError(error) && NO_TARGET.has(error.code)) return undefined;
     throw error;

@@ -170,7 +170,7 @@ function startRollout(
 }
 
 /** The version that a rollout or a split replaces; otherwise the version. */
-function baseOf({ version, split, previous }: Deployment): string {
+export function baseOf({ version, split, previous }: Deployment): string {
   return split ? (previous ?? version) : version;
 }
 

@@ -51,6 +51,8 @@ export interface Rollouts {
   attach(work: Pick<TimedWork, 'wake'>): void;
   /** An execution with a version of a split has ended in this process. */
   ended(place: DeployedPlace, version: string, isFailed: boolean, last: LastExecution): void;
+  /** Deletes what is counted of a place. */
+  remove(place: DeployedPlace): Promise<void>;
   /** What is counted of a deployment, by version. */
   counts(place: DeployedPlace, deployment: GuardedDeployment): Promise<Readonly<Record<string, StepCount>>>;
 }
@@ -134,7 +136,12 @@ export function createRollouts(dependencies: RolloutDependencies): Rollouts {
       for (const [key, one] of watched) {
         const at = await advance(one);
         if (at === undefined && one.counts.size === 0) watched.delete(key);
-        nextAt = Math.min(nextAt, at ?? Number.POSITIVE_INFINITY);
+        // What came while this was stored is stored next.
+        nextAt = Math.min(
+          nextAt,
+          at ?? Number.POSITIVE_INFINITY,
+          one.counts.size > 0 ? clock.now() + FLUSH_MS : Number.POSITIVE_INFINITY,
+        );
       }
       return { nextAt: nextAt === Number.POSITIVE_INFINITY ? undefined : nextAt };
     },
@@ -153,6 +160,14 @@ export function createRollouts(dependencies: RolloutDependencies): Rollouts {
       one.last = last;
       watched.set(key, one);
       work?.wake(task, clock.now() + (isFailed ? FAILURE_FLUSH_MS : FLUSH_MS));
+    },
+    async remove({ name, environment }) {
+      const { documents } = dependencies;
+      const after = `${name}@`;
+      const now = clock.now();
+      for (const one of await documents.list(store.kind, { limit: 500, after, now }))
+        if (one.name.startsWith(`${after}${environment}`))
+          await documents.write(store.kind, one.name, { expectedVersion: one.version, now });
     },
     async counts(place, deployment) {
       const known: Record<string, StepCount> = {};

@@ -6,9 +6,9 @@
  */
 
 import { OrchestratorError } from '../../engine/base/errors.ts';
-import { hashJson } from '../../engine/base/bytes/hash.ts';
+import { hashJson, hashText } from '../../engine/base/bytes/hash.ts';
 import type { Json, JsonObject } from '../../engine/base/json/json.ts';
-import type { Traffic } from '../../engine/ensemble/traffic.ts';
+import { namedIn, type Traffic } from '../../engine/ensemble/traffic.ts';
 import { suggestName } from '../../engine/base/suggest-name.ts';
 import type { CompileHost } from '../../engine/definition/compile/triggers/compile-host.ts';
 import { parseAgent } from '../../engine/definition/read/parse-ensemble.ts';
@@ -17,10 +17,10 @@ import { NAME_PATTERN } from '../../engine/ensemble/name.ts';
 import type { Clock } from '../../engine/host/clock.port.ts';
 import {
   addVersion,
-  type DefinitionVersion,
   findVersion,
   isHash,
   noSuchVersion,
+  type StoredVersion,
 } from '../../engine/ensemble/definition-version.ts';
 import type { Storage } from '../../engine/storage/storage.port.ts';
 import type { Logger } from '../../engine/host/logger.port.ts';
@@ -52,6 +52,8 @@ export interface NewDefinition extends Pick<DefinitionContent, 'definition' | 'v
 export interface Catalog {
   /** The ensemble or agent that runs under a name. @throws NOT_FOUND, NOT_ACTIVE, NOT_CONFIGURED if this process lacks what it needs */
   find(kind: Kind, name: string): MaybePromise<LoadedEnsemble>;
+  /** The ensemble with its newest definition. @throws as `find`, also if only other versions can run in this process */
+  findNewest(name: string): Promise<LoadedEnsemble>;
   /** Forgets what was loaded: the next `find` reads the storage. */
   forget(kind: Kind, name: string): void;
   /** Whether an ensemble has this name, in code or in the storage. */
@@ -83,7 +85,7 @@ export interface Catalog {
 }
 
 /** What is said about a version. */
-export type VersionNotes = Omit<DefinitionVersion, 'version' | 'createdAt'>;
+export type VersionNotes = Omit<StoredVersion, 'version' | 'createdAt' | 'textHash'>;
 
 /** How many compiled definitions are kept. The one that was used least recently is compiled again. */
 const MAX_LOADED = 1_000;
@@ -141,7 +143,7 @@ export function createCatalog(dependencies: {
     // What runs this version need not find it in this process.
     if (stored) await definitions.put(stored.compiled.stored);
     const createdAt = clock.now();
-    return { ...content, active: true, createdAt, versions: [{ ...notes, version: made.version, createdAt }] };
+    return { ...content, active: true, createdAt, versions: [versionOf(made, notes, createdAt)] };
   };
 
   const replace: Catalog['replace'] = async (kind, item, made, notes, updatedAt) => {
@@ -149,12 +151,13 @@ export function createCatalog(dependencies: {
     const { replaced, write } = stored[kind];
     const known = versionsOf(item);
     const { loaded: compiled, ...content } = made;
-    const versions = addVersion(known, { ...notes, version: made.version, createdAt: clock.now() });
+    const used = new Set(item.traffic ? namedIn(item.traffic) : []);
+    const versions = addVersion(known, versionOf(made, notes, clock.now()), used);
     if (compiled) await definitions.put(compiled.compiled.stored);
-    if (made.version !== item.version) await replaced.keep(name, item.version, item);
+    if (versions !== known) await replaced.keep(name, known[0] as StoredVersion, item);
     const written = await write(name, revision, { ...before, ...content, versions }, updatedAt);
-    const left = new Set(versions.map(({ version }) => version));
-    if (written) for (const { version } of known) if (!left.has(version)) await replaced.remove(name, version);
+    const left = new Set(versions.map(keyOfReplaced));
+    if (written) for (const one of known) if (!left.has(keyOfReplaced(one))) await replaced.remove(name, one);
     return written;
   };
 
@@ -191,6 +194,8 @@ export function createCatalog(dependencies: {
     if (!item.active) throw new OrchestratorError('NOT_ACTIVE', `${kind} \`${name}\` is not active; activate it first`);
     const found = item.traffic ? await loadWithTraffic(item, item.traffic) : await loadItem(kind, item);
     logWarnings([found], logger);
+    // What is missing may be created later.
+    if (found.traffic?.lacks || found.traffic?.lacksNewest) return found;
     loaded[kind].set(name, found);
     const [oldest] = loaded[kind].keys();
     if (loaded[kind].size > MAX_LOADED && oldest !== undefined) loaded[kind].delete(oldest);
@@ -211,6 +216,15 @@ export function createCatalog(dependencies: {
     return written ?? item;
   };
 
+  const find: Catalog['find'] = (kind, name) => {
+    const known = code[kind].get(name) ?? loaded[kind].get(name);
+    if (known) return known;
+    const key = `${kind} ${name}`;
+    const found = loading.get(key) ?? load(kind, name).finally(() => loading.delete(key));
+    loading.set(key, found);
+    return found;
+  };
+
   return {
     code,
     stored,
@@ -223,12 +237,10 @@ export function createCatalog(dependencies: {
     },
     hashOf: (ensemble, ref) => (isHash(ref) ? ref : hashOfLabel(ensemble, ref)),
     hasEnsemble,
-    find(kind, name) {
-      const known = code[kind].get(name) ?? loaded[kind].get(name);
-      if (known) return known;
-      const key = `${kind} ${name}`;
-      const found = loading.get(key) ?? load(kind, name).finally(() => loading.delete(key));
-      loading.set(key, found);
+    find,
+    async findNewest(name) {
+      const found = await find('ensemble', name);
+      if (found.traffic?.lacksNewest) throw found.traffic.lacksNewest;
       return found;
     },
     forget(kind, name) {
@@ -246,8 +258,20 @@ export function createCatalog(dependencies: {
 }
 
 /** The versions of a stored definition, the newest first. */
-export function versionsOf({ versions, version, updatedAt }: StoredItem): readonly DefinitionVersion[] {
-  return versions ?? [{ version, createdAt: updatedAt }];
+export function versionsOf({ versions, version, text, updatedAt }: StoredItem): readonly StoredVersion[] {
+  return versions ?? [versionOf({ version, text }, {}, updatedAt)];
+}
+
+function versionOf(
+  { version, text }: Pick<NewDefinition, 'version' | 'text'>,
+  notes: VersionNotes,
+  createdAt: number,
+): StoredVersion {
+  return { ...notes, version, createdAt, ...(text !== undefined && { textHash: hashText(text) }) };
+}
+
+function keyOfReplaced({ version, textHash }: StoredVersion): string {
+  return `${version} ${textHash}`;
 }
 
 /** Of the version that a definition gets because a shared agent has changed. */

@@ -1,36 +1,26 @@
 /** Creates, changes and deletes the ensembles or the agents of an orchestrator. */
 
 import { OrchestratorError } from '../../engine/base/errors.ts';
-import type { JsonObject } from '../../engine/base/json/json.ts';
 import { refuseUnknownKeys } from '../../engine/base/read-options.ts';
 import { decodeCursor, encodeCursor, pageLimit } from '../../engine/storage/cursor.ts';
-import type { AgentDefinition, TriggerDefinition, WebhookTrigger } from '../../engine/ensemble/ensemble.ts';
+import type { AgentDefinition, WebhookTrigger } from '../../engine/ensemble/ensemble.ts';
 import { readNote } from '../../engine/component/component-fields.ts';
 import {
-  type DefinitionVersion,
   findVersion,
   labelProblem,
   noSuchVersion,
+  type StoredVersion,
 } from '../../engine/ensemble/definition-version.ts';
 import { NAME_PATTERN } from '../../engine/ensemble/name.ts';
 import type { Clock } from '../../engine/host/clock.port.ts';
 import type { ChangeOptions } from '../changes.ts';
 import type { WebhookClaims } from '../webhooks/webhook-claims.ts';
+import { refuseWebhooks, webhooksOf } from './webhooks-of.ts';
 import { createStoredChange } from './change-definition.ts';
 import { AGENT_CHANGED, type Catalog, type NewDefinition, type VersionNotes, versionsOf } from './catalog.ts';
 import type { LoadedEnsemble } from './load-definitions.ts';
 import type { Kind, StoredItem } from './stored-definitions.ts';
 import type { DefinitionItem, Definitions, Page, VersionOptions, WriteOptions } from './definitions.ts';
-
-/** The scope of those who may start ensembles. */
-const STARTS = 'execute:ensembles';
-
-/** @throws FORBIDDEN */
-function refuseWebhooks({ definition }: { readonly definition: JsonObject }, { webhooks = true }: WriteOptions): void {
-  if (webhooks || webhooksOf(definition).length === 0) return;
-  const message = `a definition with a webhook is started by callers that need no token; to store it, the token needs the scope \`${STARTS}\` too`;
-  throw new OrchestratorError('FORBIDDEN', message, { details: { requiredScope: STARTS } });
-}
 
 export function createDefinitions<Key extends string, Item extends DefinitionItem<object>>(
   kind: Kind,
@@ -38,6 +28,8 @@ export function createDefinitions<Key extends string, Item extends DefinitionIte
   catalog: Catalog,
   clock: Clock,
   claims?: WebhookClaims,
+  /** A definition was deleted. */
+  removed?: (name: string) => Promise<void>,
 ): Definitions<Key, Item> {
   const code = catalog.code[kind];
   const stored = catalog.stored[kind];
@@ -71,7 +63,8 @@ export function createDefinitions<Key extends string, Item extends DefinitionIte
 
   const storedItem = (item: StoredItem): Item => {
     const { name, definition, version, active, createdAt, updatedAt } = item;
-    const { label } = versionsOf(item)[0] as DefinitionVersion;
+    // A text with other comments is the same version.
+    const label = versionsOf(item).find((one) => one.version === version && one.label !== undefined)?.label;
     const about = { version, ...(label !== undefined && { label }), active, createdAt, updatedAt };
     return toItem(name, definition, { ...about, source: 'store' });
   };
@@ -86,7 +79,7 @@ export function createDefinitions<Key extends string, Item extends DefinitionIte
         'CONFLICT',
         `there is already an ${kind} \`${name}\`; update it, or choose another name`,
       );
-      refuseWebhooks(made, options);
+      refuseWebhooks(made.definition, options);
       if (code.has(name)) throw taken;
       const written = await withWebhooks(made, [], async () => stored.write(name, 0, await catalog.first(made, notes)));
       if (!written) throw taken;
@@ -118,7 +111,7 @@ export function createDefinitions<Key extends string, Item extends DefinitionIte
     },
     async versions(name) {
       const inCode = code.get(name);
-      if (!inCode) return versionsOf(await readStored(name));
+      if (!inCode) return versionsOf(await readStored(name)).map(toShown);
       const { version, createdAt } = codeItem(name, inCode);
       return [{ version, createdAt }];
     },
@@ -127,7 +120,7 @@ export function createDefinitions<Key extends string, Item extends DefinitionIte
       const item = inCode ? codeItem(name, inCode) : await readStored(name);
       const versions = inCode ? [{ version: item.version, createdAt: item.createdAt }] : versionsOf(item as StoredItem);
       const found = versionIn(name, versions, ref);
-      return { ...found, ...(await contentOf(item, found)) };
+      return { ...toShown(found), ...(await contentOf(item, versions, found)) };
     },
     async rollback(name, options) {
       refuseUnknownKeys(options, ['to', 'ifMatch', 'webhooks', 'message', 'actor'], `${key}.rollback`);
@@ -135,8 +128,9 @@ export function createDefinitions<Key extends string, Item extends DefinitionIte
       const notes = readNotes(rest);
       refuseCode(name);
       const item = await readStored(name);
-      const found = versionIn(name, versionsOf(item), to);
-      const { definition, text } = await contentOf(item, found);
+      const versions = versionsOf(item);
+      const found = versionIn(name, versions, to);
+      const { definition, text } = await contentOf(item, versions, found);
       const { label } = found;
       // With other shared agents it is another version, and has no label.
       const notesOf = ({ version }: NewDefinition) =>
@@ -150,7 +144,8 @@ export function createDefinitions<Key extends string, Item extends DefinitionIte
         if (kind === 'agent') await refuseUsed(name);
         if (!(await stored.remove(name, revision))) return undefined;
         await claims?.release(name, webhooksOf(definition));
-        for (const { version } of versionsOf(item)) await stored.replaced.remove(name, version);
+        for (const version of versionsOf(item)) await stored.replaced.remove(name, version);
+        await removed?.(name);
         return { name, deleted: true } as const;
       });
     },
@@ -171,35 +166,42 @@ export function createDefinitions<Key extends string, Item extends DefinitionIte
       const message = `the definition is named \`${String(made.definition.name)}\`; an update can't rename \`${name}\``;
       throw new OrchestratorError('INVALID_REQUEST', message);
     }
-    refuseWebhooks(made, options);
+    refuseWebhooks(made.definition, options);
     const agent = made.definition as unknown as AgentDefinition;
     // The definitions that use the agent must be valid with it.
     if (kind === 'agent') await compileUsers(agent);
     const written = await change(name, options, (item) => {
       // A rollback counts for all new executions.
       const before = isRollback ? { ...item, traffic: undefined } : item;
+      if (before.traffic && webhooksOf(item.definition).length === 0 && webhooksOf(made.definition).length > 0)
+        throw new OrchestratorError(
+          'CONFLICT',
+          `ensemble \`${name}\` has traffic that was set before it had a webhook: end it with { version: 'latest' }, and set it again afterwards`,
+        );
       return withWebhooks(made, webhooksOf(item.definition), () => catalog.replace(kind, before, made, notesOf(made)));
     });
     if (kind === 'agent') await updateUsers(name);
     return storedItem(written);
   }
 
-  function versionIn(name: string, versions: readonly DefinitionVersion[], ref: string): DefinitionVersion {
+  function versionIn(name: string, versions: readonly StoredVersion[], ref: string): StoredVersion {
     const found = findVersion(versions, ref);
     if (found) return found;
     throw noSuchVersion(`${kind} \`${name}\``, String(ref), versions);
   }
 
   async function contentOf(
-    item: Pick<StoredItem, 'name' | 'version' | 'text'> & { readonly definition: object },
-    { version }: DefinitionVersion,
+    item: Pick<StoredItem, 'name' | 'text'> & { readonly definition: object },
+    [newest]: readonly StoredVersion[],
+    found: StoredVersion,
   ): Promise<{ readonly definition: Item['definition']; readonly text?: string }> {
     const { name } = item;
-    const content = item.version === version ? item : await stored.replaced.read(name, version);
+    const isNewest = newest?.version === found.version && newest.textHash === found.textHash;
+    const content = isNewest ? item : await stored.replaced.read(name, found);
     if (!content)
       throw new OrchestratorError(
         'INTERNAL',
-        `the definition of version ${version} of ${kind} \`${name}\` is not stored`,
+        `the definition of version ${found.version} of ${kind} \`${name}\` is not stored`,
       );
     const { definition, text } = content;
     return { definition, ...(text !== undefined && { text }) };
@@ -282,12 +284,12 @@ export function createDefinitions<Key extends string, Item extends DefinitionIte
   }
 }
 
-function webhooksOf({ trigger = [] }: JsonObject): readonly WebhookTrigger[] {
-  return (trigger as unknown as readonly TriggerDefinition[]).filter((one) => one.type === 'webhook');
-}
-
 /** Every listing reads the notes of all versions. */
 const MAX_NOTE = 1_000;
+function toShown({ textHash: _hash, ...version }: StoredVersion) {
+  return version;
+}
+
 const VERSION_KEYS = ['label', 'message', 'commit', 'actor'] as const;
 
 /** @throws INVALID_REQUEST */

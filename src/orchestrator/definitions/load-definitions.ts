@@ -63,6 +63,8 @@ export interface LoadedTraffic {
   choose(given: unknown, id: string): LoadedEnsemble;
   /** The version that runs dry after each execution. @throws as `choose` */
   shadow(): LoadedEnsemble | undefined;
+  /** What the versions read of the request that starts them. */
+  readonly requestReads: CompiledEnsemble['requestReads'];
   /** Why this process can't run one of the versions. */
   readonly lacks: OrchestratorError | undefined;
   /** Why it can't run the newest version. Then the ensemble is the version with the largest share. */

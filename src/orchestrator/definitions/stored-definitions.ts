@@ -3,7 +3,7 @@
 import { hashJson } from '../../engine/base/bytes/hash.ts';
 import type { JsonObject } from '../../engine/base/json/json.ts';
 import type { Traffic } from '../../engine/ensemble/traffic.ts';
-import type { DefinitionVersion } from '../../engine/ensemble/definition-version.ts';
+import type { StoredVersion } from '../../engine/ensemble/definition-version.ts';
 import type { Clock } from '../../engine/host/clock.port.ts';
 import type { DocumentStore, StoredDocument } from '../../engine/storage/storage.port.ts';
 
@@ -23,13 +23,15 @@ export interface DefinitionContent {
   /** The text that was given. Absent for an object. */
   readonly text?: string | undefined;
   /** The newest first. Absent for a definition that has not changed since versions are kept. */
-  readonly versions?: readonly DefinitionVersion[] | undefined;
+  readonly versions?: readonly StoredVersion[] | undefined;
   /** Of an ensemble: which versions new executions run. Absent: the newest. */
   readonly traffic?: Traffic | undefined;
 }
 
 /** A definition that another one has replaced. */
 export type ReplacedDefinition = Pick<DefinitionContent, 'definition' | 'text'>;
+
+type KeyOfReplaced = Pick<StoredVersion, 'version' | 'textHash'>;
 
 export interface StoredItem extends DefinitionContent {
   readonly name: string;
@@ -56,10 +58,10 @@ export interface StoredDefinitions {
   remove(name: string, revision: number): Promise<boolean>;
   /** What the earlier versions of a name were, by their hash. */
   readonly replaced: {
-    read(name: string, version: string): Promise<ReplacedDefinition | undefined>;
+    read(name: string, version: KeyOfReplaced): Promise<ReplacedDefinition | undefined>;
     /** Keeps one, unless it is kept already. */
-    keep(name: string, version: string, definition: ReplacedDefinition): Promise<void>;
-    remove(name: string, version: string): Promise<void>;
+    keep(name: string, version: KeyOfReplaced, definition: ReplacedDefinition): Promise<void>;
+    remove(name: string, version: KeyOfReplaced): Promise<void>;
   };
 }
 
@@ -70,7 +72,7 @@ function tagOf({ definition, active, agents, traffic }: DefinitionContent): stri
 
 export function storedDefinitions(store: DocumentStore, kind: Kind, clock: Clock): StoredDefinitions {
   const replacedKind = `${kind}-version`;
-  const replacedName = (name: string, version: string) => `${name}@${version}`;
+  const replacedName = (name: string, { version, textHash }: KeyOfReplaced) => `${name}@${version}@${textHash ?? ''}`;
   const list: StoredDefinitions['list'] = async ({ limit, after }) => {
     const page = { limit, now: clock.now(), ...(after !== undefined && { after }) };
     return (await store.list(kind, page)).map(toItem);
@@ -97,7 +99,7 @@ export function storedDefinitions(store: DocumentStore, kind: Kind, clock: Clock
       async keep(name, version, { definition, text }) {
         const value = { definition, ...(text !== undefined && { text }) };
         const now = clock.now();
-        const document = { value, tag: version, updatedAt: now };
+        const document = { value, tag: version.version, updatedAt: now };
         await store.write(replacedKind, replacedName(name, version), { expectedVersion: 0, document, now });
       },
       async remove(name, version) {

@@ -12,13 +12,15 @@ import type { Principal } from '../../engine/access/token.ts';
 import { toTraceContext } from '../../engine/events/trace-context.ts';
 import type { Clock } from '../../engine/host/clock.port.ts';
 import type { AttachedEngine, BeginOptions } from '../../engine/execution/execution-engine.port.ts';
-import type { Storage } from '../../engine/storage/storage.port.ts';
+import type { MaybePromise } from '../../engine/operation/operation.port.ts';
+import type { RecordReader, Storage, StoredDefinition } from '../../engine/storage/storage.port.ts';
 import type { Tracing } from '../../engine/host/telemetry.port.ts';
 import type { LoadedEnsemble, LoadedTraffic } from '../definitions/load-definitions.ts';
 import { checkExecuteOptions } from '../options/options.ts';
 import { traceStart } from '../telemetry.ts';
 import { type ExecuteOptions, type Origin, toTrigger } from './execute-options.ts';
 import { checkPlace, type NewExecutionId } from './execution-ids.ts';
+import { findAccepted } from './find-first.ts';
 import { newExecution } from './new-execution.ts';
 
 export const NO_OPTIONS: ExecuteOptions = Object.freeze({});
@@ -45,7 +47,7 @@ export interface Acceptance {
    * The version of an ensemble that a start runs, and the id that it gets then.
    * @throws NOT_CONFIGURED if this process lacks what the version needs
    */
-  choose(ensemble: LoadedEnsemble, traffic: LoadedTraffic, input: unknown, options: ExecuteOptions): Chosen;
+  choose(ensemble: LoadedEnsemble, traffic: LoadedTraffic, input: unknown, options: ExecuteOptions): Promise<Chosen>;
   beginOptions(
     ensemble: LoadedEnsemble,
     execution: NewExecution,
@@ -63,9 +65,11 @@ export function createAcceptance(dependencies: {
   readonly newId: NewExecutionId;
   readonly plans: Plans;
   readonly engine: AttachedEngine;
+  readonly records: RecordReader;
+  restore(definition: StoredDefinition, ensemble: string): MaybePromise<LoadedEnsemble | string>;
   readonly tracing: Tracing | undefined;
 }): Acceptance {
-  const { clock, storage, ids, newId, plans, engine, tracing } = dependencies;
+  const { clock, storage, ids, newId, plans, engine, records, restore, tracing } = dependencies;
   const toCallerSignal = createCallerSignals();
   let month = monthOf(0);
 
@@ -76,10 +80,17 @@ export function createAcceptance(dependencies: {
     return { account: principal.tokenId, period: month.name, limit, slots };
   };
   return {
-    choose(ensemble, traffic, input, options) {
-      // The options of a caller are not checked yet.
-      const id = (options as ExecuteOptions | null)?.id ?? newId(ensemble.compiled.name, clock.now());
-      return { ensemble: traffic.choose(input, id), id };
+    async choose(ensemble, traffic, input, options) {
+      checkExecuteOptions(options);
+      const { name } = ensemble.compiled;
+      const idempotencyKey = toStoredKey(options);
+      const id = options.id ?? newId(name, clock.now());
+      // A start that is repeated is read as the first one was, whatever its version is now.
+      const first = await findAccepted(records, { id, idempotencyKey });
+      const definition = first?.ensemble === name ? await storage.definitions.get(first.version) : undefined;
+      const loaded = definition && (await restore(definition, name));
+      if (loaded && typeof loaded !== 'string') return { ensemble: loaded, id };
+      return { ensemble: traffic.choose(input, options.id ?? idempotencyKey ?? id), id };
     },
     accept(ensemble, input, options, isAwaited, origin, made) {
       if (options !== NO_OPTIONS) checkExecuteOptions(options);

@@ -133,7 +133,7 @@ export function createExecutionService(dependencies: ExecutionServiceDependencie
   const watch = createExecutionWatch({ records, isShared, clock, events });
   const storedEvents: ExecutionService['storedEvents'] = (id, after, signal) =>
     executionEvents({ records, watch, events, turns, id, after, signal });
-  const { accept, choose, beginOptions, chargeOf } = createAcceptance({ ...dependencies, newId, engine });
+  const { accept, choose, beginOptions, chargeOf } = createAcceptance({ ...dependencies, newId, engine, records });
   const { result, toHandle, toEarlier } = createHandles({ clock, logger, engine, records, isShared, storedEvents });
 
   const begin = async ({ ensemble, execution, how, keeps }: Start): Promise<ExecutionHandle> => {
@@ -163,7 +163,7 @@ export function createExecutionService(dependencies: ExecutionServiceDependencie
   const startDry = async (current: LoadedEnsemble, given: unknown, options: ExecuteOptions, dry: DryRunOptions) => {
     checkExecuteOptions(options);
     const from = await dryRuns.inputOf(dry, current.compiled.name, given);
-    const chosen = current.traffic && choose(current, current.traffic, from, options);
+    const chosen = current.traffic && (await choose(current, current.traffic, from, options));
     const ensemble = chosen?.ensemble ?? current;
     const execution = accept(ensemble, await readInput(ensemble, from), options, true, undefined, chosen?.id);
     // What runs is charged.
@@ -175,7 +175,7 @@ export function createExecutionService(dependencies: ExecutionServiceDependencie
   const executeNow = async (current: LoadedEnsemble, given: unknown, options: ExecuteOptions) => {
     const dry = dryRunOf(options);
     if (dry) return (await startDry(current, given, options, dry)).result();
-    const chosen = current.traffic && choose(current, current.traffic, given, options);
+    const chosen = current.traffic && (await choose(current, current.traffic, given, options));
     const ensemble = chosen?.ensemble ?? current;
     const input = readInput(ensemble, given);
     const execution = accept(ensemble, isPromise(input) ? await input : input, options, true, undefined, chosen?.id);
@@ -187,7 +187,7 @@ export function createExecutionService(dependencies: ExecutionServiceDependencie
   const startNow = async (current: LoadedEnsemble, given: unknown, options: ExecuteOptions, origin?: Origin) => {
     const dry = dryRunOf(options);
     if (dry) return startDry(current, given, options, dry);
-    const chosen = current.traffic && choose(current, current.traffic, given, options);
+    const chosen = current.traffic && (await choose(current, current.traffic, given, options));
     const ensemble = chosen?.ensemble ?? current;
     const input = readInput(ensemble, given);
     // A request that waits for the end refuses to wait for a slot.
@@ -213,7 +213,11 @@ export function createExecutionService(dependencies: ExecutionServiceDependencie
       const id = newId(ensemble.compiled.name, createdAt);
       const idempotencyKey = retryKeyOf(retryOf);
       const trigger = traceStart(tracing, {
-        ...{ executionId: id, ensemble: ensemble.compiled.name, trigger: withoutShadow(failed.trigger) },
+        ...{
+          executionId: id,
+          ensemble: ensemble.compiled.name,
+          trigger: failed.trigger.traffic ? withoutTraffic(failed.trigger) : failed.trigger,
+        },
         ...{ caller: traceOf(failed.trigger), isDetached: true },
       });
       const beginning = { id, trigger, input, seed, createdAt, idempotencyKey, tags };
@@ -335,14 +339,9 @@ function attachEngine(
   });
 }
 
-/** The steps of a retry are recorded in several executions, so no shadow can follow them. */
-function withoutShadow(trigger: ExecutionTrigger): ExecutionTrigger {
-  if (trigger.traffic?.shadow === undefined) return trigger;
-  const {
-    traffic: { shadow: _shadow, ...traffic },
-    ...rest
-  } = trigger;
-  return { ...rest, traffic };
+/** Traffic does not choose a retry: guards don't count it, and it has no shadow. */
+function withoutTraffic({ traffic: _traffic, ...trigger }: ExecutionTrigger): ExecutionTrigger {
+  return trigger;
 }
 
 /** Whether the start has an id or a key of its caller. Any other start reads nothing. */

@@ -15,11 +15,10 @@ import type { RecordReader } from '../../engine/storage/storage.port.ts';
  */
 export async function findFirst({ executions }: RecordReader, execution: NewExecution): Promise<string | undefined> {
   const { id, ensemble, input, idempotencyKey: key } = execution;
-  const byKey = key === undefined ? undefined : await executions.findByKey(key);
+  const found = await findStart({ executions }, execution);
+  if (!found) return undefined;
+  const { accepted, byKey } = found;
   const isOwn = !isGeneratedId(id);
-  const first = byKey ?? (isOwn ? id : undefined);
-  const accepted = first === undefined ? undefined : await executions.getAccepted(first);
-  if (!accepted) return undefined;
   const given = byKey === undefined ? 'id' : 'idempotency key';
   const refuse = (how: string) => reusedKey(given, accepted.id, how);
   if (accepted.ensemble !== ensemble) throw refuse('for another ensemble');
@@ -27,6 +26,23 @@ export async function findFirst({ executions }: RecordReader, execution: NewExec
   if (isOwn && accepted.id !== id) throw refuse('with another id');
   if (key !== undefined && byKey === undefined) throw refuse('without this idempotency key');
   return accepted.id;
+}
+
+type Identity = Pick<NewExecution, 'id' | 'idempotencyKey'>;
+
+async function findStart({ executions }: Pick<RecordReader, 'executions'>, { id, idempotencyKey: key }: Identity) {
+  const byKey = key === undefined ? undefined : await executions.findByKey(key);
+  const first = byKey ?? (isGeneratedId(id) ? undefined : id);
+  const accepted = first === undefined ? undefined : await executions.getAccepted(first);
+  return accepted && { accepted, byKey };
+}
+
+/** What an earlier start under the same id or idempotency key began. */
+export async function findAccepted(
+  records: Pick<RecordReader, 'executions'>,
+  identity: Identity,
+): Promise<NewExecution | undefined> {
+  return (await findStart(records, identity))?.accepted;
 }
 
 /** The newest execution of a chain of retries. @param id - of any execution of the chain */

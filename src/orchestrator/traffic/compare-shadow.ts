@@ -30,14 +30,14 @@ export interface WentDifferently {
   readonly status?: { readonly was: string; readonly shadow: string };
   /** The names of the steps that ran, in the order of the flow: agents, signals and child ensembles. */
   readonly path?: { readonly was: readonly string[]; readonly shadow: readonly string[] };
-  /** The first 20. */
+  /** The first 10. */
   readonly output?: readonly OutputDifference[];
 }
 
-const MAX_NAMES = 100;
-const MAX_VALUES = 20;
+const MAX_NAMES = 50;
+const MAX_VALUES = 10;
 /** A larger value is shown as null. */
-const MAX_VALUE_BYTES = 1_000;
+const MAX_VALUE_BYTES = 200;
 
 /** @returns undefined if nothing differs */
 export function differenceBetween(was: Went, shadow: Went): WentDifferently | undefined {

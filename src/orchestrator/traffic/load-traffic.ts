@@ -48,12 +48,13 @@ export async function loadTraffic(current: CurrentEnsemble, loader: TrafficLoade
     split || shadow !== undefined ? { ...(split && { split }), ...(shadow !== undefined && { shadow }) } : undefined;
 
   const find = async (version: string): Promise<LoadedEnsemble | OrchestratorError> => {
-    const isNewest = version === LATEST_VERSION || version === newest;
-    const definition = isNewest ? undefined : await loader.read(version);
     const what = `version ${nameOfVersion(stored, version)} of ensemble \`${name}\``;
-    if (!isNewest && !definition) return new OrchestratorError('INTERNAL', `${what} is not stored`);
     try {
-      return definition ? loader.load(definition) : await current.load();
+      const latest = version === LATEST_VERSION || version === newest ? await current.load() : undefined;
+      // Other shared agents in code make another version of the same definition.
+      if (latest && (version === LATEST_VERSION || latest.compiled.stored.version === version)) return latest;
+      const definition = await loader.read(version);
+      return definition ? loader.load(definition) : new OrchestratorError('INTERNAL', `${what} is not stored`);
     } catch (error) {
       if (!isOrchestratorError(error) || error.retryable) throw error;
       return new OrchestratorError('NOT_CONFIGURED', `this process can't run ${what}: ${error.message}`);
@@ -83,6 +84,9 @@ export async function loadTraffic(current: CurrentEnsemble, loader: TrafficLoade
     choose: (given, id) => loadedOrThrow(versions.get(chosenVersion(stored, name, keyOf(given) ?? id))),
     shadow: () => beside && loadedOrThrow(beside),
     lacks: [...versions.values(), beside].find((one) => one instanceof OrchestratorError),
+    requestReads: new Set(
+      [...versions.values()].flatMap((one) => (one instanceof OrchestratorError ? [] : [...one.compiled.requestReads])),
+    ),
     lacksNewest: latest instanceof OrchestratorError ? latest : undefined,
   };
   const main = latest instanceof OrchestratorError ? loadedOrThrow(versions.get(stored.version) ?? latest) : latest;

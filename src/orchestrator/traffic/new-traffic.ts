@@ -6,9 +6,9 @@ import { type Deployment, type Split, TRAFFIC } from '../../engine/component/com
 import { guardProblem } from '../../engine/component/guard.ts';
 import type { SplitRules } from '../../engine/component/split.ts';
 import { findVersion, LATEST_VERSION, noSuchVersion } from '../../engine/ensemble/definition-version.ts';
-import type { Traffic } from '../../engine/ensemble/traffic.ts';
+import { namedIn, type Traffic } from '../../engine/ensemble/traffic.ts';
 import type { FunctionTable } from '../../engine/expression/functions/function-table.ts';
-import { deploy, DEPLOYMENT_KEYS, type NewDeployment } from '../components/new-deployment.ts';
+import { baseOf, deploy, DEPLOYMENT_KEYS, type NewDeployment } from '../components/new-deployment.ts';
 import { versionsOf } from '../definitions/catalog.ts';
 import type { StoredItem } from '../definitions/stored-definitions.ts';
 
@@ -26,11 +26,16 @@ export interface NewTraffic extends Omit<NewDeployment, 'to'> {
    * than the guard allows, all executions run the version with the largest share.
    */
   readonly guard?: string | undefined;
-  /** A version that runs dry after each execution, with its input and its results. See `EnsembleTraffic.shadowed`. */
+  /**
+   * A version that runs dry after each execution, with its input and its results. See `EnsembleTraffic.shadowed`. Without `version` and
+   * `split`, nothing else changes.
+   */
   readonly shadow?: string | undefined;
+  /** Whether the versions may run for callers of webhooks. If not, an ensemble that has one is FORBIDDEN. Default true. */
+  readonly webhooks?: boolean | undefined;
 }
 
-const KEYS = [...DEPLOYMENT_KEYS.filter((key) => key !== 'to'), 'shadow'];
+const KEYS = [...DEPLOYMENT_KEYS.filter((key) => key !== 'to'), 'shadow', 'webhooks'];
 
 const RULES: SplitRules = { versionProblem: () => undefined, isWhole: true };
 
@@ -40,40 +45,69 @@ export function newTraffic(
   given: NewTraffic,
   { now, functions }: { readonly now: number; readonly functions: FunctionTable | undefined },
 ): Traffic {
-  const { split, guard, shadow, ...rest } = readKeys(given);
-  const find = (ref: unknown): string => {
+  const { shadow } = readKeys(given);
+  const find = (ref: string): string => {
     const known = versionsOf(item);
-    const found = findVersion(known, String(ref));
+    const found = findVersion(known, ref);
     if (found) return found.version;
-    throw noSuchVersion(`ensemble \`${item.name}\``, String(ref), known);
+    throw noSuchVersion(`ensemble \`${item.name}\``, ref, known);
   };
-  const newest = given.version === undefined || given.version === LATEST_VERSION;
-  const isLatest = split === undefined && guard === undefined && newest;
-  const shares = split && resolveSplit(split, find, item);
-  const version = isLatest ? LATEST_VERSION : rest.version === undefined ? undefined : find(rest.version);
-  const before = asDeployed(item);
-  if (version !== undefined && guard !== undefined && !split && before?.version === version && !before.split)
-    throw invalid(
-      `\`guard\` replaces another version in steps, and all executions run ${given.version} already; to begin, let them run another one: { version: 'v1' }`,
-    );
-  const to = { ...rest, to: TRAFFIC, ...(version !== undefined && { version }) };
-  const how = { now, functions, rules: RULES };
-  const made = shares
-    ? fixedShares(deploy({ ...to, split: shares }, before, how), shares, guard)
-    : deploy({ ...to, ...(guard !== undefined && { guard }) }, before, how);
-  const known = { ...made, ...(shadow !== undefined && { shadow: find(shadow) }) };
+  const before = item.traffic ?? { environment: TRAFFIC, version: LATEST_VERSION, deployedAt: now, labels: {} };
+  const beside = shadow === undefined ? {} : shadowOf(find(shadow), before, now);
+  const isKept = given.version === undefined && given.split === undefined;
+  const made = isKept ? before : newShares(item, before, given, { now, functions, find });
+  const { shadow: _shadow, shadowSince: _since, ...shares } = made as Traffic;
+  const known = { ...shares, ...beside };
   return { ...known, labels: labelsOf(item, known) };
+}
+
+function shadowOf(shadow: string, before: Traffic, now: number): Pick<Traffic, 'shadow' | 'shadowSince'> {
+  return { shadow, shadowSince: before.shadow === shadow ? (before.shadowSince ?? now) : now };
+}
+
+interface How {
+  readonly now: number;
+  readonly functions: FunctionTable | undefined;
+  find(ref: string): string;
+}
+
+function newShares(
+  item: StoredItem,
+  traffic: Traffic,
+  { split, guard, shadow: _shadow, webhooks: _webhooks, version: given, ...rest }: NewTraffic,
+  { now, functions, find }: How,
+): Omit<Traffic, 'labels'> {
+  const how = { now, functions, rules: RULES };
+  // Without traffic, all executions run the newest version.
+  const before = traffic.version === LATEST_VERSION ? { ...traffic, version: item.version } : traffic;
+  if (split !== undefined) {
+    if (given !== undefined || rest.steps !== undefined || rest.every !== undefined)
+      throw invalid('`split` has the versions and their shares: leave `version`, `steps` and `every` out');
+    const shares = resolveSplit(split, find, item);
+    return fixedShares(deploy({ ...rest, to: TRAFFIC, split: shares }, before, how), shares, guard);
+  }
+  const isLatest = given === LATEST_VERSION && guard === undefined;
+  const version = isLatest ? LATEST_VERSION : find(given as string);
+  if (guard !== undefined && baseOf(before) === version)
+    throw invalid(
+      `\`guard\` replaces another version in steps, and executions run ${given} already; to begin, let them run another one: { version: 'v1' }`,
+    );
+  return deploy({ ...rest, to: TRAFFIC, version, ...(guard !== undefined && { guard }) }, before, how);
 }
 
 function readKeys(given: NewTraffic): NewTraffic {
   if (typeof given !== 'object' || given === null) throw invalid('traffic needs `version`, `split` or `shadow`');
   refuseUnknownKeys(given, KEYS, 'ensembles.traffic');
-  const { version, split, guard, shadow, steps } = given;
+  const { version, split, shadow, steps, webhooks: _webhooks, ...rest } = given;
   if (version === undefined && split === undefined && shadow === undefined)
     throw invalid('traffic needs `version`, `split` or `shadow`');
-  if (version === undefined && split === undefined && guard !== undefined)
-    throw invalid('`guard` watches a `version` that is rolled out, or a `split`: name one of them');
-  if (steps?.some((share) => !Number.isInteger(share))) throw invalid('`steps` must be whole numbers');
+  for (const [key, value] of Object.entries({ version, shadow }))
+    if (value !== undefined && typeof value !== 'string')
+      throw invalid(`\`${key}\` must be \`latest\`, a label or a hash`);
+  const [other] = version === undefined && split === undefined ? Object.keys({ ...rest, ...(steps && { steps }) }) : [];
+  if (other !== undefined) throw invalid(`\`${other}\` is about a \`version\` or a \`split\`: name one of them`);
+  if (Array.isArray(steps) && steps.some((share) => !Number.isInteger(share)))
+    throw invalid('`steps` must be whole numbers');
   return given;
 }
 
@@ -91,14 +125,15 @@ function resolveSplit(
     if (shares.has(version)) throw invalid(`\`split\` names version ${ref} twice: it is ${version}`);
     shares.set(version, share);
   }
-  const order = [...new Set(versionsOf(item).map(({ version }) => version))];
-  return Object.fromEntries([...shares].sort(([a], [b]) => order.indexOf(a) - order.indexOf(b)));
-}
-
-/** What executions run now, as a deployment. Without traffic, it is the newest version. */
-function asDeployed({ traffic, version }: StoredItem): Traffic | undefined {
-  const now = traffic ?? { environment: TRAFFIC, version: LATEST_VERSION, deployedAt: 0, labels: {} };
-  return now.version === LATEST_VERSION ? { ...now, version } : now;
+  // By the first time that each was stored, which nothing changes later: a rollback stores a version again.
+  const order = [
+    ...new Set(
+      versionsOf(item)
+        .map(({ version }) => version)
+        .reverse(),
+    ),
+  ];
+  return Object.fromEntries([...shares].sort(([a], [b]) => order.indexOf(b) - order.indexOf(a)));
 }
 
 /** A broken guard leads to the version with the largest share; of several, the oldest. */
@@ -106,15 +141,14 @@ function fixedShares(made: Deployment, shares: Split, guard: string | undefined)
   const [[version] = ['']] = Object.entries(shares)
     .reverse()
     .sort(([, a], [, b]) => b - a);
-  if (guard === undefined) return { ...made, version };
+  if (guard === undefined) return { ...made, version, previous: version };
   const problem = guardProblem(guard);
   if (problem !== undefined) throw invalid(`\`guard\` ${problem}`);
   return { ...made, version, guard, previous: version };
 }
 
 function labelsOf(item: StoredItem, made: Omit<Traffic, 'labels'>) {
-  const { version, split = {}, shadow, rollout, previous, earlier = [] } = made;
-  const used = new Set([version, ...Object.keys(split), shadow, rollout?.version, previous, ...earlier]);
+  const used = new Set(namedIn(made));
   const labels: Record<string, string> = {};
   for (const { version: hash, label } of versionsOf(item))
     if (used.has(hash) && label !== undefined) labels[hash] ??= label;

@@ -1,11 +1,8 @@
-/** Runs another version of an ensemble dry, after executions have ended, and keeps where it differs. What this process has no time for is left. */
+/** Runs another version of an ensemble dry after executions have ended, and keeps where it differs. What this process has no time for is left. */
 
 import type { Json, JsonObject } from '../../engine/base/json/json.ts';
-import { messageOf } from '../../engine/base/errors.ts';
-import { type PageRequest, readPages } from '../../engine/base/read-pages.ts';
+import { isOrchestratorError, messageOf } from '../../engine/base/errors.ts';
 import type { Traffic } from '../../engine/ensemble/traffic.ts';
-import type { Execution, PlannedStep } from '../../engine/execution/execution.ts';
-import type { ExecutionOutcome } from '../../engine/execution/execution-engine.port.ts';
 import type { NewExecution } from '../../engine/execution/stored-execution.ts';
 import type { Clock } from '../../engine/host/clock.port.ts';
 import type { Logger } from '../../engine/host/logger.port.ts';
@@ -13,7 +10,7 @@ import type { DocumentStore } from '../../engine/storage/document-store.port.ts'
 import type { MaybePromise } from '../../engine/operation/operation.port.ts';
 import type { LoadedEnsemble } from '../definitions/load-definitions.ts';
 import { readInput } from '../runs/read-input.ts';
-import type { Executions } from '../runs/executions.ts';
+import type { RanDry } from '../change/dry-run.ts';
 import type { TimedTask, TimedWork } from '../timed/timed-work.ts';
 import { differenceBetween, type Went, type WentDifferently } from './compare-shadow.ts';
 
@@ -42,7 +39,9 @@ export interface Shadows {
   attach(work: Pick<TimedWork, 'wake'>): void;
   /** An execution has ended in this process. @param shadow - the hash of the version that is its shadow */
   ended(execution: { readonly id: string; readonly ensemble: string; readonly shadow: string }): void;
-  read(ensemble: string, traffic: Traffic): Promise<Shadowed>;
+  read(ensemble: string, traffic: Pick<Traffic, 'shadow' | 'shadowSince'>): Promise<Shadowed>;
+  /** The ensemble was deleted. */
+  remove(ensemble: string): Promise<void>;
 }
 
 interface ShadowDependencies {
@@ -51,14 +50,12 @@ interface ShadowDependencies {
   readonly logger: Logger;
   /** @throws NOT_FOUND */
   find(kind: 'ensemble', name: string): MaybePromise<LoadedEnsemble>;
+  /** The definition with a hash. A text says what this process lacks. */
+  load(version: string, ensemble: string): Promise<LoadedEnsemble | string>;
   trafficOf(ensemble: string): Promise<Traffic | undefined>;
-  readonly executions: () => Pick<Executions, 'get' | 'steps'>;
   accepted(id: string): MaybePromise<NewExecution | undefined>;
   /** Runs an ensemble dry with the answers of the execution, and stores nothing. */
-  run(
-    ensemble: LoadedEnsemble,
-    execution: NewExecution,
-  ): Promise<{ readonly outcome: ExecutionOutcome; readonly steps: readonly PlannedStep[] }>;
+  run(ensemble: LoadedEnsemble, execution: NewExecution): Promise<RanDry>;
 }
 
 interface Ended {
@@ -73,91 +70,91 @@ const AT_ONCE = 10;
 const MAX_DIFFERENCES = 100;
 /** How many steps of an execution are compared: as many as a plan has. */
 const MAX_STEPS = 1_000;
+/** How long the differences are kept after the last one. */
+const KEPT_MS = 30 * 24 * 60 * 60 * 1_000;
 const NONE: Shadowed = { runs: 0, different: 0, left: 0, differences: [] };
 
 /** What is stored: of one version, since it was set. */
 interface Stored extends Shadowed {
   readonly shadow: string;
-  readonly deployedAt: number;
+  readonly since: number;
 }
 
 export function createShadows(dependencies: ShadowDependencies): Shadows {
-  const { documents, clock, logger, find, trafficOf, executions, accepted, run } = dependencies;
+  const { documents, clock, logger, find, load, trafficOf, accepted, run } = dependencies;
   const waiting: Ended[] = [];
-  /** Those for which there was no place, by ensemble. */
-  const left = new Map<string, number>();
+  /** Those for which there was no place, by the shadow and its ensemble. */
+  const left = new Map<string, Shadowed>();
   let work: Pick<TimedWork, 'wake'> | undefined;
 
-  const wentOf = async (record: Execution<unknown>): Promise<Went> => {
-    const { id, status, output } = record;
-    const read = (page: PageRequest) => executions().steps(id, { ...page, maxOutput: 0 });
-    const { items, nextCursor } = await readPages('steps', read, MAX_STEPS);
-    const ran = items.filter(({ kind, status: of }) => COMPARED.has(kind) && of !== 'skipped');
-    return { status, output: output as Json, steps: nextCursor === undefined ? ran : undefined };
-  };
-
-  /** @returns undefined if the traffic has changed */
+  /**
+   * Runs both versions dry, so that only what the definitions say differs: not the time, and not which branch was first.
+   * @returns undefined if the traffic has changed
+   */
   const compare = async ({ id, ensemble, shadow }: Ended): Promise<ShadowDifference | 'same' | undefined> => {
     const version = (await find('ensemble', ensemble)).traffic?.shadow();
     const execution = await accepted(id);
     if (version?.compiled.stored.version !== shadow || !execution) return undefined;
-    const record = await executions().get(id);
-    const ran = await runAfter(version, execution);
-    const difference = differenceBetween(await wentOf(record), ran);
+    const own = await load(execution.version, ensemble);
+    if (typeof own === 'string') throw new Error(own);
+    const { deadlineAt: _deadline, idempotencyKey: _key, ...accept } = execution;
+    const like = { ...accept, trigger: { ...execution.trigger, dryRun: { like: id } } };
+    const was = wentOf(await run(own, like));
+    const is = await runShadow(version, like);
+    const difference = differenceBetween(was, is);
     if (!difference) return 'same';
-    const { madeUp } = ran;
+    const madeUp = is.madeUp.filter((name) => !was.madeUp.includes(name));
     return { executionId: id, at: clock.now(), ...difference, ...(madeUp.length > 0 && { madeUp }) };
   };
 
-  const runAfter = async (version: LoadedEnsemble, execution: NewExecution) => {
-    const { deadlineAt: _deadline, idempotencyKey: _key, ...like } = execution;
+  const runShadow = async (version: LoadedEnsemble, like: NewExecution) => {
+    let input: Json;
     try {
-      const input = await readInput(version, execution.input);
-      const trigger = { ...execution.trigger, dryRun: { like: execution.id } };
-      const { outcome, steps } = await run(version, { ...like, input, trigger });
-      const own = steps.filter(({ within, kind, skipped }) => within === undefined && COMPARED.has(kind) && !skipped);
-      const madeUp = own.filter(({ from }) => from === 'types').map(({ name }) => name);
-      const went = { output: outcome.output, steps: own.length < MAX_STEPS ? own : undefined };
-      return { status: outcome.status as string, ...went, madeUp: [...new Set(madeUp)] };
+      input = await readInput(version, like.input);
     } catch (error) {
-      // Its input does not fit the version.
+      if (!isOrchestratorError(error, 'INVALID_INPUT')) throw error;
       return { status: `refused: ${messageOf(error)}`, steps: undefined, madeUp: [] };
     }
+    return wentOf(await run(version, { ...like, input }));
   };
 
-  const add = async (ensemble: string, more: Shadowed): Promise<void> => {
-    const { shadow, deployedAt } = (await trafficOf(ensemble)) ?? {};
+  const add = async ({ ensemble, shadow }: Pick<Ended, 'ensemble' | 'shadow'>, more: Shadowed): Promise<void> => {
+    const { shadow: current, shadowSince: since } = (await trafficOf(ensemble)) ?? {};
     // The traffic has changed.
-    if (shadow === undefined || deployedAt === undefined) return;
+    if (current !== shadow || since === undefined) return;
     for (;;) {
       const now = clock.now();
       const stored = await documents.read(KIND, ensemble, now);
-      const known = knownOf(stored?.value, { shadow, deployedAt });
-      const value = { shadow, deployedAt, ...plus(known, more) } as unknown as JsonObject;
-      const change = { expectedVersion: stored?.version ?? 0, document: { value, tag: '', updatedAt: now }, now };
-      if (await documents.write(KIND, ensemble, change)) return;
+      const known = knownOf(stored?.value, shadow, since);
+      const value = { shadow, since, ...plus(known, more) } as unknown as JsonObject;
+      const document = { value, tag: '', updatedAt: now, expiresAt: now + KEPT_MS };
+      if (await documents.write(KIND, ensemble, { expectedVersion: stored?.version ?? 0, document, now })) return;
     }
   };
 
-  const advanceOne = async (ended: Ended): Promise<readonly [string, Shadowed]> => {
+  const advanceOne = async (ended: Ended): Promise<Shadowed> => {
+    const { id: executionId, ensemble } = ended;
     const found = await compare(ended).catch((err: unknown) => {
-      logger.warn({ err, executionId: ended.id, ensemble: ended.ensemble }, 'the shadow of an execution could not run');
+      logger.warn({ err, executionId, ensemble }, 'the shadow of an execution could not run');
       return undefined;
     });
-    if (found === undefined) return [ended.ensemble, { ...NONE, left: 1 }];
-    if (found === 'same') return [ended.ensemble, { ...NONE, runs: 1 }];
-    return [ended.ensemble, { ...NONE, runs: 1, different: 1, differences: [found] }];
+    if (found === undefined) return { ...NONE, left: 1 };
+    if (found === 'same') return { ...NONE, runs: 1 };
+    return { ...NONE, runs: 1, different: 1, differences: [found] };
   };
 
   const task: TimedTask = {
     async advance({ shouldContinue }) {
-      const found = new Map<string, Shadowed>();
-      const keep = (ensemble: string, more: Shadowed) => found.set(ensemble, plus(found.get(ensemble) ?? NONE, more));
-      for (const [ensemble, count] of left) keep(ensemble, { ...NONE, left: count });
+      const found = new Map(left);
       left.clear();
-      for (let i = 0; i < AT_ONCE && waiting.length > 0 && shouldContinue(); i++)
-        keep(...(await advanceOne(waiting.shift() as Ended)));
-      for (const [ensemble, more] of found) await add(ensemble, more);
+      for (let i = 0; i < AT_ONCE && waiting.length > 0 && shouldContinue(); i++) {
+        const one = waiting.shift() as Ended;
+        keep(found, one, await advanceOne(one));
+      }
+      for (const [key, more] of found) {
+        const [shadow = '', ensemble = ''] = key.split(' ');
+        await add({ ensemble, shadow }, more);
+      }
       return { nextAt: waiting.length > 0 ? clock.now() : undefined };
     },
     logFailure: (err, againInMs) => logger.warn({ err, againInMs }, 'what shadows have shown could not be stored'),
@@ -170,19 +167,41 @@ export function createShadows(dependencies: ShadowDependencies): Shadows {
     },
     ended(execution) {
       if (waiting.length < MAX_WAITING) waiting.push(execution);
-      else left.set(execution.ensemble, (left.get(execution.ensemble) ?? 0) + 1);
+      else keep(left, execution, { ...NONE, left: 1 });
       work?.wake(task, clock.now());
     },
-    async read(ensemble, { shadow, deployedAt }) {
+    async read(ensemble, { shadow = '', shadowSince = 0 }) {
       const stored = await documents.read(KIND, ensemble, clock.now());
-      const { runs, different, left: not, differences } = knownOf(stored?.value, { shadow, deployedAt });
-      return { runs, different, left: not, differences };
+      const { runs, different, left: not, differences } = knownOf(stored?.value, shadow, shadowSince);
+      const there = await Promise.all(differences.map(({ executionId }) => accepted(executionId)));
+      // What was deleted is shown no longer.
+      return { runs, different, left: not, differences: differences.filter((_one, i) => there[i]) };
+    },
+    async remove(ensemble) {
+      const now = clock.now();
+      const stored = await documents.read(KIND, ensemble, now);
+      if (stored) await documents.write(KIND, ensemble, { expectedVersion: stored.version, now });
     },
   };
 }
 
 /** The kinds of steps that are compared. */
 const COMPARED: ReadonlySet<string> = new Set(['agent', 'wait', 'ensemble']);
+
+function wentOf({ outcome: { status, output }, steps }: RanDry): Went & { readonly madeUp: readonly string[] } {
+  const own = steps.filter(({ within, kind, skipped }) => within === undefined && COMPARED.has(kind) && !skipped);
+  const madeUp = own.filter(({ from }) => from === 'types').map(({ name }) => name);
+  return { status, output, steps: steps.length < MAX_STEPS ? own : undefined, madeUp: [...new Set(madeUp)] };
+}
+
+function keep(
+  all: Map<string, Shadowed>,
+  { ensemble, shadow }: Pick<Ended, 'ensemble' | 'shadow'>,
+  more: Shadowed,
+): void {
+  const key = `${shadow} ${ensemble}`;
+  all.set(key, plus(all.get(key) ?? NONE, more));
+}
 
 function plus(known: Shadowed, more: Shadowed): Shadowed {
   return {
@@ -191,10 +210,7 @@ function plus(known: Shadowed, more: Shadowed): Shadowed {
   };
 }
 
-function knownOf(
-  value: JsonObject | undefined,
-  { shadow, deployedAt }: Pick<Traffic, 'shadow' | 'deployedAt'>,
-): Shadowed {
+function knownOf(value: JsonObject | undefined, shadow: string, since: number): Shadowed {
   const known = value as unknown as Stored | undefined;
-  return known && known.shadow === shadow && known.deployedAt === deployedAt ? known : NONE;
+  return known && known.shadow === shadow && known.since === since ? known : NONE;
 }

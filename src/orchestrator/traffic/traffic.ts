@@ -2,7 +2,7 @@
 
 import { OrchestratorError } from '../../engine/base/errors.ts';
 import { canonicalJson, type Json } from '../../engine/base/json/json.ts';
-import { type Deployment, type Rollout, type Split, TRAFFIC } from '../../engine/component/component.ts';
+import { type Rollout, type Split, TRAFFIC } from '../../engine/component/component.ts';
 import type { StepCount } from '../../engine/component/guard.ts';
 import { LATEST_VERSION } from '../../engine/ensemble/definition-version.ts';
 import { isPlain, nameOfVersion, namedSplit, type Traffic } from '../../engine/ensemble/traffic.ts';
@@ -11,12 +11,14 @@ import type { Execution } from '../../engine/execution/execution.ts';
 import type { FunctionTable } from '../../engine/expression/functions/function-table.ts';
 import type { Clock } from '../../engine/host/clock.port.ts';
 import type { Logger } from '../../engine/host/logger.port.ts';
-import type { DocumentStore } from '../../engine/storage/document-store.port.ts';
+import type { MaybePromise } from '../../engine/operation/operation.port.ts';
+import type { Storage, StoredDefinition } from '../../engine/storage/storage.port.ts';
 import { createRollouts, type DeploymentStore, type GuardedDeployment, type Rollouts } from '../components/rollouts.ts';
 import type { Catalog } from '../definitions/catalog.ts';
+import { refuseWebhooks } from '../definitions/webhooks-of.ts';
 import { createStoredChange } from '../definitions/change-definition.ts';
 import type { StoredItem } from '../definitions/stored-definitions.ts';
-import type { Executions } from '../runs/executions.ts';
+import type { LoadedEnsemble } from '../definitions/load-definitions.ts';
 import type { ExecutionService } from '../runs/execution-service.ts';
 import { type NewTraffic, newTraffic } from './new-traffic.ts';
 import { createShadows, type Shadowed } from './shadows.ts';
@@ -52,7 +54,7 @@ export interface EnsembleTraffic {
  * Says which versions of an ensemble new executions run, from the next start on, in every process. Without `traffic`, it only shows that.
  *
  * @throws NOT_FOUND; CONFLICT for an ensemble in code, which has one version in a process; INVALID_REQUEST; VERSION_NOT_FOUND;
- *   NOT_CONFIGURED if this process can't run one of the versions
+ *   NOT_CONFIGURED if this process can't run one of the versions; FORBIDDEN as `webhooks` says
  */
 export type SetTraffic = (name: string, traffic?: NewTraffic) => Promise<EnsembleTraffic>;
 
@@ -62,28 +64,35 @@ export interface TrafficParts {
   readonly timed: readonly Pick<Rollouts, 'task' | 'attach'>[];
   /** An execution has ended in this process. */
   ended(execution: Execution): void;
+  /** An ensemble was deleted. */
+  removed(name: string): Promise<void>;
 }
 
 interface TrafficDependencies {
   readonly catalog: Catalog;
-  readonly storage: { readonly documents: DocumentStore };
+  readonly storage: Pick<Storage, 'documents' | 'definitions'>;
   readonly host: { readonly functions?: FunctionTable | undefined };
   readonly clock: Clock;
   readonly logger: Logger;
   readonly events: Emitter;
-  /** What is made later. */
-  readonly late: () => { readonly executionService: ExecutionService; readonly executions: Executions };
+  restore(definition: StoredDefinition, ensemble: string): MaybePromise<LoadedEnsemble | string>;
+  /** It is made later. */
+  readonly service: () => ExecutionService;
 }
 
 export function createTraffic(dependencies: TrafficDependencies): TrafficParts {
-  const { catalog, storage, host, clock, logger, late } = dependencies;
+  const { catalog, storage, host, clock, logger, restore, service } = dependencies;
   const { documents } = storage;
   const { functions } = host;
   const shadows = createShadows({
-    ...{ documents, clock, logger, find: catalog.find, executions: () => late().executions },
+    ...{ documents, clock, logger, find: catalog.find },
     trafficOf: async (name) => (await catalog.stored.ensemble.read(name))?.traffic,
-    accepted: (id) => late().executionService.records.executions.getAccepted(id),
-    run: (ensemble, execution) => late().executionService.runShadow(ensemble, execution),
+    async load(version, ensemble) {
+      const definition = await storage.definitions.get(version);
+      return definition ? restore(definition, ensemble) : `definition ${version} is not stored`;
+    },
+    accepted: (id) => service().records.executions.getAccepted(id),
+    run: (ensemble, execution) => service().runShadow(ensemble, execution),
   });
   const { change, readStored } = createStoredChange('ensemble', catalog);
   const rollouts = createRollouts({ store: trafficStore(dependencies), documents, clock, logger });
@@ -117,11 +126,16 @@ export function createTraffic(dependencies: TrafficDependencies): TrafficParts {
       if (catalog.code.ensemble.has(name)) throw onlyStored(name);
       if (given === undefined) return show(await readStored(name));
       const item = await change(name, {}, async (before) => {
+        refuseWebhooks(before.definition, given ?? {});
         const made = newTraffic(before, given, { now: clock.now(), functions });
         await catalog.checkTraffic(before, made);
         return writeTraffic(catalog, before, isPlain(made) ? undefined : made);
       });
       return show(item);
+    },
+    async removed(name) {
+      await shadows.remove(name);
+      await rollouts.remove({ name, environment: TRAFFIC });
     },
     ended({ id: executionId, ensemble, version, status, trigger }) {
       const { split, shadow } = trigger.traffic ?? {};
@@ -160,12 +174,14 @@ function trafficStore({ catalog, logger, events }: TrafficDependencies): Deploym
     mayHaveGuard: () => true,
     read: ({ name }) => read(name),
     async move({ name }, expected, deployment) {
-      const item = await catalog.stored.ensemble.read(name);
-      if (!item?.traffic || !same(expected, item.traffic)) return false;
-      const { guard: _guard, ...before } = item.traffic;
-      const { shadow, labels } = before;
-      const next = { ...(deployment as Deployment), ...(shadow !== undefined && { shadow }), labels };
-      return (await writeTraffic(catalog, item, next)) !== undefined;
+      for (;;) {
+        const item = await catalog.stored.ensemble.read(name);
+        if (!item?.traffic || !same(expected, item.traffic)) return false;
+        const { shadow, shadowSince, labels } = item.traffic;
+        const next = { ...deployment, ...(shadow !== undefined && { shadow, shadowSince }), labels };
+        // Again, if only the definition was changed meanwhile.
+        if (await writeTraffic(catalog, item, next)) return true;
+      }
     },
     report(_place, change, last) {
       logger.warn({ ...last, ...change }, 'the traffic of an ensemble was rolled back by its guard');

@@ -156,7 +156,8 @@ function createWebhooks(
       async receive(request) {
         const { method, identity, chain, input } = request;
         const start = (more: ExecuteOptions) => {
-          const kept = keepRequest(requestReads, request, clock.now());
+          const reads = new Set([...requestReads, ...(loaded.traffic?.requestReads ?? [])]);
+          const kept = keepRequest(reads, request, clock.now());
           const trigger = { type: 'webhook', method, path } as const;
           return starting().start(
             find,
@@ -181,7 +182,7 @@ function createWebhooks(
 
   /** The definition for a start that came after a change. The sender was checked against the definition before the change. */
   async function findAgain(name: string, checked: Webhook): Promise<LoadedEnsemble> {
-    const loaded = await catalog.find('ensemble', name);
+    const loaded = await catalog.findNewest(name);
     if (loaded.compiled.webhooks.some((one) => equalJson(toJson(one), toJson(checked)))) return loaded;
     const message = 'the webhook was changed while it was called; call it again';
     throw new OrchestratorError('CONFLICT', message, { retryable: true });
@@ -206,10 +207,10 @@ function createWebhooks(
   async function findCurrent(name: string): Promise<LoadedEnsemble | undefined> {
     const item = await catalog.stored.ensemble.read(name);
     if (!item?.active) return undefined;
-    const loaded = await catalog.find('ensemble', name);
+    const loaded = await catalog.findNewest(name);
     if (loaded.expects?.tag === item.tag) return loaded;
     catalog.forget('ensemble', name);
-    return catalog.find('ensemble', name);
+    return catalog.findNewest(name);
   }
 
   return {
@@ -221,7 +222,7 @@ function createWebhooks(
       for (const { name, active } of stored) {
         if (catalog.code.ensemble.has(name) || !active) continue;
         try {
-          const { compiled } = await catalog.find('ensemble', name);
+          const { compiled } = await catalog.findNewest(name);
           items.push(...compiled.webhooks.map((webhook) => toItem(webhook, name, 'store', active)));
         } catch (err) {
           logger.warn({ err, ensemble: name }, 'the webhooks of a stored ensemble can not be served');
