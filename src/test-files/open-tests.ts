@@ -52,7 +52,7 @@ export async function openTests(
   const absent = read.filter((name) => !Object.hasOwn(env, name) && !Object.hasOwn(secrets, name));
   const assumed = Object.fromEntries(absent.map((name) => [name, assumedValue(name)]));
   const options = { ...opened.options, env: { ...assumed, ...env } };
-  return readTests(files, options, { host: compileHost(options), create });
+  return readTests(files, options, { host: { ...compileHost(options), lenient: true }, create });
 }
 
 const VARIABLE = /\benv\.([A-Za-z_]\w*)/g;

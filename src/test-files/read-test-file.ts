@@ -4,6 +4,7 @@ import type { EnsembleSource } from '../authoring/define.ts';
 import type { DefinitionIssue } from '../engine/base/errors.ts';
 import type { Json, JsonObject } from '../engine/base/json/json.ts';
 import { isMap } from '../engine/base/json/is-map.ts';
+import { EVENT_KINDS } from '../engine/events/event.ts';
 import { suggestName } from '../engine/base/suggest-name.ts';
 import { compileEnsemble } from '../engine/definition/compile/compile-ensemble.ts';
 import type { CompileHost } from '../engine/definition/compile/triggers/compile-host.ts';
@@ -146,6 +147,10 @@ function checkTest(test: FlowTest, path: Path, checking: Checking): void {
   const { agents = {}, signals = [], expect = {}, http = [] } = test;
   const known = (name: string, at: Path, key = false) => {
     if (names.agents.has(name)) return;
+    if (names.signals.has(name)) {
+      report({ path: at, message: `\`${name}\` is a signal: here stand agents`, key });
+      return;
+    }
     report({ path: at, message: `there is no agent \`${name}\``, suggestion: suggestName(name, names.agents), key });
   };
   for (const [name, answers] of Object.entries(agents)) {
@@ -169,7 +174,16 @@ function checkTest(test: FlowTest, path: Path, checking: Checking): void {
     if (!/^(?:[A-Za-z]+\s+)?\S+$/.test(request))
       report({ path: [...path, 'http', i, 'request'], message: 'must be `METHOD url`, or a URL for every method' });
   const at = [...path, 'expect'];
-  const { steps = {}, notRun = [], calls = {}, output } = expect;
+  const { steps = {}, notRun = [], calls = {}, output, events = [] } = expect;
+  for (const [i, event] of (events as readonly Json[]).entries()) {
+    const [kind, place] = isMap(event) ? [event.event, ['event']] : [event, []];
+    if (typeof kind === 'string' && !kind.includes('${') && !Object.hasOwn(EVENT_KINDS, kind))
+      report({
+        path: [...at, 'events', i, ...place],
+        message: `there is no event \`${kind}\``,
+        suggestion: suggestName(kind, Object.keys(EVENT_KINDS)),
+      });
+  }
   if (Array.isArray(steps)) for (const [i, name] of steps.entries()) known(name, [...at, 'steps', i]);
   else for (const name of Object.keys(steps)) known(name, [...at, 'steps', name], true);
   for (const [i, name] of notRun.entries()) known(name, [...at, 'notRun', i]);
@@ -215,7 +229,7 @@ function checkPossible(value: Json, type: Type, path: Path, report: Checking['re
       else if (record.rest === 'closed')
         report({
           path: [...path, key],
-          message: `there is no \`${key}\` in it`,
+          message: `there is no \`${key}\` in it, only ${listOfNames([...record.fields.keys()])}`,
           suggestion: suggestName(key, record.fields.keys()),
           key: true,
         });
@@ -235,6 +249,13 @@ function checkPossible(value: Json, type: Type, path: Path, report: Checking['re
   function refuse(): void {
     report({ path, message: `can never be this: it is ${nameOfType(type)}` });
   }
+}
+
+const MAX_LISTED = 10;
+
+function listOfNames(names: readonly string[]): string {
+  const shown = names.slice(0, MAX_LISTED).map((name) => `\`${name}\``);
+  return names.length > MAX_LISTED ? `${shown.join(', ')}, ...` : shown.join(', ');
 }
 
 function holds(type: Type, value: string | number | boolean | null): boolean {

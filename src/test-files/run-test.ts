@@ -73,10 +73,9 @@ export function createRunner(
   const current = new Map<string, (context: OperationContext) => unknown>();
   const load = (variables: Pick<OrchestratorOptions, 'env' | 'secrets'>) => {
     const operation = runningElsewhere((name, context) => current.get(name)?.(context));
-    return loadEnsembles(
-      sources,
-      compileHost({ ...options, ...variables, [STAND_IN]: { operation } } as OrchestratorOptions),
-    );
+    const host = compileHost({ ...options, ...variables, [STAND_IN]: { operation } } as OrchestratorOptions);
+    // Nothing is sent, so no sender is needed.
+    return loadEnsembles(sources, { ...host, lenient: true });
   };
   return async (test) => {
     const begun = performance.now();
@@ -98,13 +97,13 @@ export function createRunner(
     try {
       const problems: string[] = [];
       if (test.components) await orchestrator.components.ensure(test.components);
-      sendSignals(test, { orchestrator, clock, problems });
+      const untaken = sendSignals(test, { orchestrator, clock, problems });
       const record = await withFetch(stood.http, () => execute(orchestrator, ensemble, test.input, problems));
       const about = { orchestrator, stood, options, clock };
       return {
         name: test.name,
         differences: record ? await differencesOf(test.expect ?? {}, record, about) : [],
-        problems: [...stood.unanswered, ...problems],
+        problems: [...stood.unanswered, ...problems, ...untaken()],
         went: record?.agents ?? [],
         ran: await stepsThatRan(orchestrator),
         took: performance.now() - begun,
@@ -176,14 +175,33 @@ interface Sending {
   readonly problems: string[];
 }
 
-/** Sends each signal at its time. Without one, it is sent at the start, and the execution keeps it until a step waits for it. */
-function sendSignals({ signals = [] }: FlowTest, { orchestrator, clock, problems }: Sending): void {
+/**
+ * Sends each signal at its time. Without one, it is sent at the start, and the execution keeps it until a step waits for it.
+ * @returns a function that says which signals no step has taken. One whose time came after the end was not sent
+ */
+function sendSignals({ signals = [] }: FlowTest, { orchestrator, clock, problems }: Sending): () => string[] {
+  // Those of the start count as sent, also if nothing waited for a moment.
+  const sent = signals.filter(({ after = 0 }) => toMs(after) === 0).map(({ name }) => name);
+  const taken: string[] = [];
+  orchestrator.on('signal.taken', ({ data }) => taken.push(data.signal));
   for (const { name, after = 0, payload } of signals)
     clock.setTimer(toMs(after), () => {
-      orchestrator.executions.signal(ID, name, payload).catch((thrown: unknown) => {
-        problems.push(`signal \`${name}\`: ${messageOf(thrown)}`);
-      });
+      orchestrator.executions.signal(ID, name, payload).then(
+        () => {
+          if (toMs(after) > 0) sent.push(name);
+        },
+        (thrown: unknown) => {
+          problems.push(`signal \`${name}\`: ${messageOf(thrown)}`);
+          // It is said once.
+          taken.push(name);
+        },
+      );
     });
+  const count = (all: readonly string[], name: string) => all.filter((one) => one === name).length;
+  return () =>
+    [...new Set(sent)]
+      .filter((name) => count(sent, name) > count(taken, name))
+      .map((name) => `signal \`${name}\` was sent, and no step that ran waited for it`);
 }
 
 /** Until the work has ended, `fetch` of a script answers from the test too. */

@@ -76,6 +76,15 @@ const answer = form('an answer', '{ output: ... }', () => ({
   delay: z.optional(duration()),
 })) as () => z.ZodMiniType;
 
+const reply = form('a reply', '{ json: ... }', () => ({
+  status: z.optional(wholeNumber(100, 599)),
+  json: z.optional(z.unknown()),
+  text: z.optional(text()),
+  chunks: z.optional(z.array(text())),
+  headers: z.optional(z.record(z.string(), text())),
+  error: z.optional(z.enum(['connection', 'timeout'])),
+})) as () => z.ZodMiniType;
+
 const oneOrMore = (entry: () => z.ZodMiniType, what: string) =>
   z.union([nonEmptyList(entry()), entry()], { error: `must be ${what}, or a list of them: one for each call` });
 
@@ -115,7 +124,7 @@ export const flowTestForm = form('a test', '{ name: ..., input: ..., expect: ...
     z.array(
       form('a stubbed request', '{ request: "GET https://...", reply: { json: ... } }', () => ({
         request: nonEmpty(),
-        reply: oneOrMore(jsonObject, 'a reply such as `{ json: ... }`'),
+        reply: oneOrMore(reply, 'a reply such as `{ json: ... }`'),
       }))(),
     ),
   ),

@@ -35,7 +35,10 @@ describe('ensemble definition', () => {
   it('stores a file, replaces it, lists and shows its versions, and rolls back', async () => {
     const { run, write } = project({ 'order.yaml': order(1) });
     const put = await run('definition put order.yaml --label v1 --commit 4f1c -m', 'the first');
-    expect([put.code, put.stderr]).toEqual([0, expect.stringMatching(/^✓ order has version v1 \([0-9a-f]{32}\)\n$/)]);
+    expect([put.code, put.stderr]).toEqual([
+      0,
+      expect.stringMatching(/^✓ order was created: version v1 \([0-9a-f]{32}\)\n$/),
+    ]);
     write('order.yaml', order(2));
     expect((await run('definition put order.yaml --label v2')).code).toBe(0);
     const { versions } = JSON.parse((await run('definition versions order --json')).stdout);
@@ -58,11 +61,71 @@ describe('ensemble definition', () => {
     expect([put.code, put.stderr]).toEqual([1, expect.stringContaining('wiat')]);
     expect((await run('definition versions order')).code).toBe(1);
     expect(await run('definition put .')).toMatchObject({ code: 2, stderr: expect.stringContaining('. is a project') });
-    expect((await run('definition put ensembles')).stderr).toContain('✓ other has version');
+  });
+});
+
+describe('what can go wrong with ensemble definition', () => {
+  it('says that nothing has changed, what was stored before an error, and that two files define one ensemble', async () => {
+    const { run, write } = project({
+      'order.yaml': order(1),
+      'bad.yaml': order(1, 'fee: 1\n'),
+      'more.yaml': 'name: more\nflow: []\n',
+    });
+    await run('definition put order.yaml --label v1');
+    expect((await run('definition put order.yaml')).stderr).toMatch(/^= order is unchanged at version v1 /);
+    write('bad.yaml', 'name: bad\nflow: [{ agent: a, operation: code, config: { script: none } }]\n');
+    const half = await run('definition put more.yaml bad.yaml');
+    expect([half.code, half.stderr]).toEqual([
+      1,
+      expect.stringMatching(/^! stored before the error: more\nbad\.yaml:\n.*there is no script `none`/s),
+    ]);
+    write('twin.yaml', order(2));
+    expect(await run('definition put order.yaml twin.yaml')).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('order.yaml and twin.yaml both define ensemble `order`'),
+    });
+    const list = (await run('definition list')).stdout.split('\n');
+    expect(list[0]).toMatch(/^ENSEMBLE +LABEL +VERSION +FROM +ACTIVE +CHANGED/);
+    expect(list[2]).toMatch(/^order +v1 +[0-9a-f]{32} +store +yes/);
+  });
+
+  it("refuses to put an ensemble of the project into the project's own store, which would never be used", async () => {
+    const { cwd } = project({ 'ensembles/order.yaml': order(1) });
+    const put = await ensemble(['definition', 'put', 'ensembles/order.yaml'], { cwd });
+    expect([put.code, put.stderr]).toEqual([2, expect.stringContaining('would never use a stored one')]);
+  });
+
+  it('a rollback says that the traffic has ended', async () => {
+    const { run, write } = project({ 'order.yaml': order(1) });
+    await run('definition put order.yaml --label v1');
+    await run('definition traffic order v1');
+    write('order.yaml', order(2));
+    await run('definition put order.yaml --label v2');
+    expect((await run('definition rollback order --to v1')).stderr).toMatch(
+      /run version v1 .*\n {2}its traffic has ended\n$/,
+    );
   });
 });
 
 describe('ensemble diff', () => {
+  it('compares a file outside of the folder `ensembles`, and without a file the newest version', async () => {
+    const { run, write, storage } = project({ 'flows/order.yaml': order(1) });
+    await run('definition put flows/order.yaml --label v1');
+    expect((await run('diff flows/order.yaml')).code).toBe(0);
+    write('flows/order.yaml', order(2));
+    const changed = await run('diff flows/order.yaml');
+    expect([changed.code, changed.stdout]).toEqual([1, expect.stringContaining('+++ order flows/order.yaml\n')]);
+    await run('definition put flows/order.yaml --label v2');
+    const older = await run('diff order v1');
+    expect(older.stdout).toMatch(/^--- order v1 .*\n\+\+\+ order v2 /);
+    expect((await run('diff order')).stderr).toContain('name its file, or what to compare');
+    // In a folder without a project, too.
+    const elsewhere = await ensemble(['diff', 'order', 'v1', '--storage', storage], {
+      cwd: makeFolder({ 'a.txt': '' }),
+    });
+    expect(elsewhere.stdout).toBe(older.stdout);
+  });
+
   it('compares two versions, a version with the file, and all of a project with a store', async () => {
     const { run, write } = project({ 'order.yaml': order(1) });
     await run('definition put order.yaml --label v1');
@@ -88,7 +151,7 @@ describe('ensemble diff', () => {
       { ensemble: 'order', same: false, from: { label: 'v2' }, to: { version: expect.any(String) }, running: [] },
     ]);
     expect((await run('diff order v9')).stderr).toContain('it has v2, v1');
-    expect(await run('diff ordr')).toMatchObject({ code: 2, stderr: expect.stringContaining('no ensemble `ordr`') });
+    expect(await run('diff ordr')).toMatchObject({ code: 1, stderr: expect.stringContaining('no ensemble `ordr`') });
   });
 
   it('names the versions that run on a server, and compares the definition of an execution with the file', async () => {
@@ -186,7 +249,7 @@ describe('ensemble definition traffic', () => {
     write('order.yaml', order(2));
     const put = await run('definition put order.yaml --label v2');
     expect(put.stderr).toMatch(
-      /^✓ order has version v2 .*\n {2}its traffic is set: see ensemble definition traffic order\n$/,
+      /^✓ order was replaced: version v2 .*\n {2}its traffic is set: see ensemble definition traffic order\n$/,
     );
     const split = await run(
       'definition traffic order --split v1=90,v2=10 --shadow v2 --json --by',

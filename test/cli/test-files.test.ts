@@ -242,6 +242,37 @@ flow:
     expect(stdout).toContain('1 passed, 0 failed');
   });
 
+  it('with a signal that no step takes fails; one whose time comes after the end is not sent', async () => {
+    const answers = `${ADA}\nagents: { tell: { output: {} } }\n`;
+    await fails(
+      `${answers}signals: [{ name: approved, payload: { by: Eve } }]`,
+      'signal `approved` was sent, and no step that ran waited for it',
+    );
+    await passes(`${answers}signals: [{ name: approved, after: 9d, payload: { by: Eve } }]`);
+  });
+
+  it('needs no mail sender: an agent that sends has an answer', async () => {
+    const text = file(test(`${ADA}\nagents: { tell: { output: {} } }`));
+    const { stdout } = await run(text, [], { 'ensemble.config.mjs': "export default { env: ['SHOP', 'PARTNER'] };\n" });
+    expect(stdout).toContain('1 passed, 0 failed');
+    const none = await run(file(test(ADA)), [], {
+      'ensemble.config.mjs': "export default { env: ['SHOP', 'PARTNER'] };\n",
+    });
+    expect(none.stdout).toContain('agent `tell` (email) has no answer');
+  });
+
+  it('with a wrong reply, a wrong event, or a signal in place of an agent is refused with the frame', async () => {
+    const reply = "http: [{ request: 'GET https://shop.example/c/*', reply: { jsn: { name: Ada } } }]";
+    await fails(reply, 'tests[0].http[0].reply', 'did you mean `json`?');
+    await fails(
+      `${ADA}\nexpect: { events: [agent.complete] }`,
+      'there is no event `agent.complete`',
+      'agent.completed',
+    );
+    await fails(`${ADA}\nexpect: { notRun: [approved] }`, '`approved` is a signal: here stand agents');
+    await fails('agents: { tell: { output: { id: 1 } } }', 'there is no `id` in it, only `');
+  });
+
   it('that answers or expects what the definition can never give is refused', async () => {
     await fails('agents: { customer: { output: { status: 404 } } }', 'output.status: can never be this');
     await fails('expect: { output: { by: 7 } }', 'expect.output.by: can never be this: it is text');

@@ -63,8 +63,14 @@ function print({ executions, ...counts }: LiveCheck, { colors, print, say }: Out
     );
 }
 
+/** What is lacking, without the lines around the place in the definition. */
+function shortLack(lacks: string): string {
+  const lines = lacks.split('\n').filter((line) => !/^\s*(?:\d+ )?\|/.test(line));
+  return oneLine(lines.join('\n').replace(/^ensemble `.*` has \d+ problems?:\s*/, ''));
+}
+
 function lineOf({ executionId, ensemble, status, version, lacks, difference, move }: CheckedExecution): string {
-  const what = lacks === undefined ? 'continues' : `is stranded: ${oneLine(lacks)}`;
+  const what = lacks === undefined ? 'continues' : `is stranded: ${shortLack(lacks)}`;
   const moved =
     move === 'can'
       ? '; can be moved'

@@ -1,12 +1,13 @@
 /** `ensemble definition`: stores definitions, shows their versions and rolls back: in a store, or on a running server. */
 
 import { readFile } from 'node:fs/promises';
+import { readPages } from '../../engine/base/read-pages.ts';
 import type { DefinitionVersion } from '../../engine/ensemble/definition-version.ts';
 import type { EnsembleTraffic } from '../../orchestrator/traffic/traffic.ts';
-import { findTargets } from '../project/find-target.ts';
+import { findTargets, requireProject } from '../project/find-target.ts';
 import { type PlaceOptions, withService } from '../service/open-service.ts';
 import type { Service, ServiceHost } from '../service/service.ts';
-import { type Orchestrator, parseEnsemble, showPath } from '../start.ts';
+import { openAsClient, type Orchestrator, parseEnsemble, projectNames, showPath } from '../start.ts';
 import { CliError, wrongUsage } from '../terminal/cli-error.ts';
 import type { Output } from '../terminal/output.ts';
 import { type Column, formatTable, terminalWidth } from '../terminal/table.ts';
@@ -31,6 +32,21 @@ export interface DefinitionRollbackOptions extends DefinitionOptions {
 
 type Item = Awaited<ReturnType<Orchestrator['ensembles']['get']>>;
 
+/** A definition in a file. */
+interface DefinitionFile {
+  /** As a user writes it. */
+  readonly file: string;
+  readonly text: string;
+  readonly name: string;
+}
+
+interface Stored {
+  readonly item: Item;
+  readonly how: 'created' | 'replaced' | 'unchanged';
+  /** The version that new executions run, if traffic says so. */
+  readonly runs: string;
+}
+
 /** Creates ensembles from files, or replaces those that exist. All files are read before the first is stored. */
 export async function putDefinitions(
   paths: readonly string[],
@@ -39,57 +55,114 @@ export async function putDefinitions(
   host: ServiceHost,
 ): Promise<number> {
   const { label, message, commit, json } = options;
-  const texts = (await Promise.all(paths.map((path) => readDefinitions(path, host.cwd)))).flat();
+  const files = (await Promise.all(paths.map((path) => readDefinitions(path, host.cwd)))).flat();
+  refuseTwice(files);
   const notes = Object.fromEntries(
     Object.entries({ label, message, commit }).filter(([, value]) => value !== undefined),
   );
-  const made = await withService(
-    options,
-    host,
-    async ({ ensembles }) => {
-      const items: { readonly item: Item; readonly runs: string }[] = [];
-      for (const text of texts) {
-        const item = await storeOne(ensembles, text, notes);
-        items.push({ item, runs: (await ensembles.traffic(item.name)).version });
-      }
-      return items;
-    },
-    { create: true, scripts: true },
-  );
+  const made: Stored[] = [];
+  const put = async ({ ensembles }: Service) => {
+    for (const one of files) made.push(await storeOne(ensembles, one, notes));
+  };
+  if (!isElsewhere(options, host)) await refuseThoseInCode(files, options, host);
+  try {
+    await withService(options, host, put, { create: true, scripts: true });
+  } catch (error) {
+    const failed = files[made.length];
+    const stored = made.map(({ item }) => item.name).join(', ');
+    if (stored !== '') output.say(`${output.colors.yellow('!')} stored before the error: ${stored}\n`);
+    if (failed && files.length > 1) output.say(`${failed.file}:\n`);
+    throw error;
+  }
   if (json) output.print(`${printJson({ ensembles: made.map(({ item }) => item) })}\n`);
   else
-    for (const { item, runs } of made) {
-      output.say(`${output.colors.green('✓')} ${item.name} has version ${shownVersion(item)}\n`);
+    for (const { item, how, runs } of made) {
+      const mark = output.colors.green(how === 'unchanged' ? '=' : '✓');
+      output.say(
+        `${mark} ${item.name} ${how === 'unchanged' ? 'is unchanged at' : `was ${how}:`} version ${shownVersion(item)}\n`,
+      );
       // A fix that nothing runs is found now.
       if (runs !== 'latest') output.say(`  its traffic is set: see ensemble definition traffic ${item.name}\n`);
     }
   return 0;
 }
 
-/** The texts of a file, or of a folder with definitions. */
-async function readDefinitions(path: string, cwd: string): Promise<readonly string[]> {
-  const texts: string[] = [];
+/** Whether the store is not that of the project. */
+function isElsewhere({ url, storage, dir }: DefinitionOptions, { process }: ServiceHost): boolean {
+  return url !== undefined || storage !== undefined || (dir === undefined && Boolean(process.env.ENSEMBLE_URL));
+}
+
+/** What the project defines in its files is code of its processes: they would never use a stored definition of the same name. */
+async function refuseThoseInCode(
+  files: readonly DefinitionFile[],
+  { dir }: DefinitionOptions,
+  { cwd }: ServiceHost,
+): Promise<void> {
+  const { options } = await openAsClient(await requireProject(cwd, dir), 'ensembles');
+  const inCode = new Set(projectNames(options).ensembles);
+  const found = files.find(({ name }) => inCode.has(name));
+  if (found)
+    throw wrongUsage(
+      `${found.file}: this project has ensemble \`${found.name}\` among its own definitions, so its processes would never use a stored one. Keep the file outside of the folder \`ensembles\`, or name another store or a server`,
+    );
+}
+
+function refuseTwice(files: readonly DefinitionFile[]): void {
+  for (const [i, { name, file }] of files.entries()) {
+    const other = files.slice(0, i).find((one) => one.name === name);
+    if (other) throw wrongUsage(`${other.file} and ${file} both define ensemble \`${name}\`: name one of them`);
+  }
+}
+
+/** The definitions of a file, or of a folder with definitions. */
+async function readDefinitions(path: string, cwd: string): Promise<readonly DefinitionFile[]> {
+  const files: DefinitionFile[] = [];
   for (const target of await findTargets(cwd, path)) {
     if (target.kind === 'project')
       throw wrongUsage(`${path} is a project; name the files of definitions, or a folder that has nothing else`);
-    const file = target.kind === 'file' ? target.path : `${target.directory}/${target.file}`;
+    const found = target.kind === 'file' ? target.path : `${target.directory}/${target.file}`;
+    const file = showPath(cwd, found);
     if (target.kind === 'member' && target.file.startsWith('agents/'))
-      throw new CliError(`${showPath(cwd, file)} is an agent; \`definition put\` stores ensembles`);
-    const text = await readFile(file, 'utf8');
-    parseEnsemble(text);
-    texts.push(text);
+      throw new CliError(`${file} is an agent; \`definition put\` stores ensembles`);
+    const text = await readFile(found, 'utf8');
+    files.push({ file, text, name: parseEnsemble(text).name });
   }
-  return texts;
+  return files;
 }
 
 async function storeOne(
   ensembles: Service['ensembles'],
-  text: string,
+  { name, text }: DefinitionFile,
   notes: Pick<DefinitionPutOptions, 'label' | 'message' | 'commit'>,
-): Promise<Item> {
-  const { name } = parseEnsemble(text);
+): Promise<Stored> {
   const known = await ensembles.find(name);
-  return known ? ensembles.update(name, text, notes) : ensembles.create(text, notes);
+  const [before] = known ? await ensembles.versions(name) : [];
+  const item = known ? await ensembles.update(name, text, notes) : await ensembles.create(text, notes);
+  const [after] = await ensembles.versions(name);
+  const how = known ? (printJson(before) === printJson(after) ? 'unchanged' : 'replaced') : 'created';
+  return { item, how, runs: (await ensembles.traffic(name)).version };
+}
+
+const LIST_COLUMNS: readonly Column[] = [
+  ...[{ title: 'ENSEMBLE', shrinkTo: 8 }, { title: 'LABEL' }, { title: 'VERSION' }, { title: 'FROM' }],
+  ...[{ title: 'ACTIVE' }, { title: 'CHANGED' }],
+];
+
+/** The ensembles of a store or a server. */
+export async function listDefinitions(options: DefinitionOptions, output: Output, host: ServiceHost): Promise<number> {
+  const { items } = await withService(options, host, ({ ensembles }) =>
+    readPages<'ensembles', Item>('ensembles', (page) => ensembles.list(page)),
+  );
+  if (options.json) output.print(`${printJson({ ensembles: items })}\n`);
+  else if (items.length === 0) output.say('no ensembles; store one with: ensemble definition put FILE\n');
+  else {
+    const now = Date.now();
+    const rows = items.map(({ name, label = '', version, source, active, updatedAt }) =>
+      [name, label, version, source, active ? 'yes' : 'no', formatDistance(updatedAt, now)].map(oneLine),
+    );
+    output.print(formatTable(LIST_COLUMNS, rows, terminalWidth(host.process)));
+  }
+  return 0;
 }
 
 const COLUMNS: readonly Column[] = [
@@ -143,14 +216,18 @@ export async function rollBackDefinition(
   host: ServiceHost,
 ): Promise<number> {
   const { to, message, json } = options;
-  const made = await withService(
-    options,
-    host,
-    ({ ensembles }) => ensembles.rollback(name, { to, ...(message !== undefined && { message }) }),
-    { scripts: true },
-  );
+  let hadTraffic = false;
+  const rollBack = async ({ ensembles }: Service) => {
+    if ((await ensembles.find(name))?.source === 'store')
+      hadTraffic = (await ensembles.traffic(name)).version !== 'latest';
+    return ensembles.rollback(name, { to, ...(message !== undefined && { message }) });
+  };
+  const made = await withService(options, host, rollBack, { scripts: true });
   if (json) output.print(`${printJson(made)}\n`);
-  else output.say(`${output.colors.green('✓')} new executions of ${name} run version ${shownVersion(made)}\n`);
+  else {
+    output.say(`${output.colors.green('✓')} new executions of ${name} run version ${shownVersion(made)}\n`);
+    if (hadTraffic) output.say('  its traffic has ended\n');
+  }
   return 0;
 }
 

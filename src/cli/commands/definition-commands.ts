@@ -5,6 +5,7 @@ import {
   type DefinitionOptions,
   type DefinitionPutOptions,
   type DefinitionRollbackOptions,
+  listDefinitions,
   listVersions,
   putDefinitions,
   rollBackDefinition,
@@ -81,6 +82,10 @@ function addTraffic(definition: Command, { output, host, end }: CommandDependenc
 }
 
 function addViews(definition: Command, { output, host, end }: CommandDependencies): void {
+  place(definition.command('list'))
+    .option('--json', 'prints { ensembles }')
+    .description('lists the ensembles, with their newest versions')
+    .action(async (options: DefinitionOptions) => end(await listDefinitions(options, output, host)));
   place(definition.command('versions'))
     .argument('<name>', 'name of the ensemble')
     .option('--json', 'prints { versions }')

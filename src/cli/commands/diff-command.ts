@@ -1,5 +1,6 @@
 /** `ensemble diff`: compares a definition of the project with those of a store or a server, and with those that run there. */
 
+import { readFile } from 'node:fs/promises';
 import { stringify } from 'yaml';
 import type { Json, JsonObject } from '../../engine/base/json/json.ts';
 import { isMap } from '../../engine/base/json/is-map.ts';
@@ -10,7 +11,14 @@ import { openApp } from '../project/open-app.ts';
 import { printIssue } from '../project/print-issues.ts';
 import { type PlaceOptions, withService } from '../service/open-service.ts';
 import type { Service, ServiceHost } from '../service/service.ts';
-import { loadDefinitions, type LoadedDefinition, openToCheck, showPath, shownFrom } from '../start.ts';
+import {
+  loadDefinitions,
+  type LoadedDefinition,
+  openToCheck,
+  type ProjectOptions,
+  showPath,
+  shownFrom,
+} from '../start.ts';
 import { CliError, wrongUsage } from '../terminal/cli-error.ts';
 import type { Output } from '../terminal/output.ts';
 import { count, oneLine, printJson } from '../terminal/text.ts';
@@ -63,7 +71,8 @@ export async function diff(
   output: Output,
   host: ServiceHost,
 ): Promise<number> {
-  const project = await openDefinitions(ensemble, to !== undefined, options, output, host);
+  const needs = to !== undefined ? 'none' : from !== undefined ? 'maybe' : 'project';
+  const project = await openDefinitions(ensemble, needs, options, output, host);
   if (!project) return 1;
   const name = ensemble !== undefined && isPath(ensemble) ? project.nameOf(ensemble) : ensemble;
   const { url, token, storage, dir } = options;
@@ -92,18 +101,19 @@ interface ProjectDefinitions {
  */
 async function openDefinitions(
   ensemble: string | undefined,
-  isStored: boolean,
+  needs: 'none' | 'maybe' | 'project',
   { dir, app }: DiffOptions,
   { say, colors }: Output,
   { cwd }: ServiceHost,
 ): Promise<ProjectDefinitions | undefined> {
   const none: ProjectDefinitions = { byName: new Map(), nameOf: String };
   const file = ensemble !== undefined && isPath(ensemble) ? await findFile(cwd, ensemble) : undefined;
-  if (file?.kind === 'file')
-    throw new CliError(`${ensemble} is in no project; name the project with --dir, and the ensemble`);
-  if (isStored && !file) return none;
+  if (needs === 'none' && !file) return none;
   const inCode = app !== undefined && dir === undefined;
-  const directory = file?.directory ?? (inCode ? cwd : await requireProject(cwd, dir));
+  const own = file?.kind === 'member' ? file.directory : undefined;
+  const found = own ?? (inCode ? cwd : undefined);
+  const directory = found ?? (await requireProject(cwd, dir).catch((error: unknown) => orNone(error, needs)));
+  if (directory === undefined) return none;
   const opened = await openToCheck(directory, app === undefined ? {} : await openApp(app, cwd, directory));
   const issues = shownFrom(cwd, directory, opened.files).flatMap((one) => one.issues);
   for (const issue of issues) say(`${printIssue(issue, colors)}\n\n`);
@@ -111,6 +121,8 @@ async function openDefinitions(
     say(`${colors.red('✗')} ${count(issues.length, 'problem')}; nothing was compared\n`);
     return undefined;
   }
+  // A definition that is stored at run time needs the scripts of the project, and does not belong to its files.
+  if (file?.kind === 'file') return definitionIn(file.path, opened.options, cwd);
   const files = new Map(opened.files.map((one) => [one.ensemble, one.file]));
   const byName = new Map(
     loadDefinitions(opened.options).map((one) => {
@@ -121,11 +133,23 @@ async function openDefinitions(
   return {
     byName,
     nameOf(path) {
-      const found = opened.files.find((one) => one.file === file?.file)?.ensemble;
+      const found = opened.files.find((one) => file?.kind === 'member' && one.file === file.file)?.ensemble;
       if (found !== undefined) return found;
       throw new CliError(`${path} has no ensemble`);
     },
   };
+}
+
+function orNone(error: unknown, needs: string): undefined {
+  if (needs === 'project' || !(error instanceof CliError)) throw error;
+}
+
+/** @throws INVALID_DEFINITION, NOT_CONFIGURED */
+async function definitionIn(path: string, options: ProjectOptions, cwd: string): Promise<ProjectDefinitions> {
+  const [one] = loadDefinitions({ ...options, ensembles: [await readFile(path, 'utf8')] });
+  const { name } = one as LoadedDefinition;
+  const found = { ...(one as LoadedDefinition), file: showPath(cwd, path) };
+  return { byName: new Map([[name, found]]), nameOf: () => name };
 }
 
 async function storedNames({ ensembles }: Service): Promise<readonly string[]> {
@@ -146,11 +170,15 @@ async function compareOne(
   file: LoadedDefinition | undefined,
   isAny = false,
 ): Promise<Difference> {
-  const right = to === undefined ? file && sideOfFile(file) : await sideOf(service, name, to);
-  if (!right && !isAny)
+  // Without a file, the newest version.
+  const other = to ?? (from === undefined || file ? undefined : 'latest');
+  const right = other === undefined ? file && sideOfFile(file) : await sideOf(service, name, other);
+  if (!right && !isAny) {
+    await service.ensembles.get(name);
     throw wrongUsage(
-      `the project has no ensemble \`${name}\`: name two versions, such as: ensemble diff ${name} v1 v2`,
+      `the project has no ensemble \`${name}\`: name its file, or what to compare, such as: ensemble diff ${name} v1`,
     );
+  }
   const left = from === undefined ? await sideOf(service, name, 'latest', true) : await sideOf(service, name, from);
   return {
     ...{ ensemble: name, from: left && shown(left), to: right && shown(right) },

@@ -94,9 +94,15 @@ export async function listExecutions(
   return 0;
 }
 
-function toCells({ id, ensemble, status, startedAt, duration }: Execution<unknown>, now: number): string[] {
+function toCells({ id, ensemble, status, startedAt, duration, dryRun }: Execution<unknown>, now: number): string[] {
   const started = startedAt === undefined ? '' : formatDistance(startedAt, now);
-  return [id, ensemble, status, started, duration === undefined ? '' : formatDuration(duration)];
+  return [
+    id,
+    ensemble,
+    dryRun ? `${status} (dry)` : status,
+    started,
+    duration === undefined ? '' : formatDuration(duration),
+  ];
 }
 
 export interface ExecutionShowOptions extends PlaceOptions {

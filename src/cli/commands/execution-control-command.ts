@@ -75,6 +75,7 @@ function printMoves(
   say(
     `${mark} of ${count(matched, 'execution')}: ${moved} ${done}, ${unchanged} unchanged, ${refused} refused${more}\n`,
   );
+  if (unchanged > 0) say('  unchanged: they have the definition already, or have ended\n');
 }
 
 export interface RetryCommandOptions extends ExecutionShowOptions {

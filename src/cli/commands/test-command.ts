@@ -50,6 +50,7 @@ export async function test(
 ): Promise<number> {
   const { reporter = 'text' } = options;
   if (options.record !== undefined) return record(options.record, options, output, { cwd, process });
+  if (options.redact?.length) throw wrongUsage('--redact is for --record, which prints a test of a real execution');
   if (!REPORTERS.includes(reporter)) throw wrongUsage(`--reporter must be ${REPORTERS.join(', ')}, not ${reporter}`);
   const directory = await projectOf(paths, options, cwd);
   output.capture();

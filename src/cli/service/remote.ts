@@ -247,6 +247,7 @@ async function refusalOf(base: string, response: Response): Promise<CliError> {
     | { readonly error?: Record<string, unknown> }
     | undefined;
   const { code, message } = body?.error ?? {};
-  if (typeof code === 'string' && typeof message === 'string') return new RefusedError(code, oneLine(message));
+  if (typeof code === 'string' && typeof message === 'string')
+    return new RefusedError(code, message.split('\n').map(oneLine).join('\n'));
   return new CliError(`${host} responded with ${response.status}, but it is not an ensemble server; check the address`);
 }

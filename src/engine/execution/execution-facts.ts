@@ -1,6 +1,6 @@
 /** What people are shown of an execution, in this order: on the command line and in the dashboard. */
 
-import type { Execution } from './execution.ts';
+import type { Execution, ExecutionMove } from './execution.ts';
 
 /** A name in lower case, and a value that each place shows in its own way. */
 export type ExecutionFact = { readonly name: string } & (
@@ -20,7 +20,7 @@ type Kind = ExecutionFact['kind'];
 /** The facts that an execution has, besides its id, ensemble, status, error, input and output. A server of an earlier version may leave some out. */
 export function executionFacts(execution: Execution<unknown>): readonly ExecutionFact[] {
   const { trigger, createdAt, startedAt, finishedAt, deadlineAt, components = [] } = execution;
-  const { metrics, tags = [] }: Partial<Execution<unknown>> = execution;
+  const { metrics, tags = [], moves = [] }: Partial<Execution<unknown>> = execution;
   const { queued, waited, usage } = metrics ?? {};
   const facts: readonly (readonly [name: string, kind: Kind, value: string | number | undefined])[] = [
     ['created', 'instant', startedAt === createdAt ? undefined : createdAt],
@@ -31,11 +31,7 @@ export function executionFacts(execution: Execution<unknown>): readonly Executio
     ['waited', 'duration', waited || undefined],
     ['recovered', 'times', execution.recoveries || undefined],
     ['deadline', 'instant', finishedAt === undefined ? deadlineAt : undefined],
-    [
-      'trigger',
-      'text',
-      trigger.cron === undefined ? trigger.type : `${trigger.type}, ${trigger.cron} ${trigger.timezone}`,
-    ],
+    ['trigger', 'text', triggerOf(trigger)],
     ['due', 'instant', trigger.scheduledAt],
     ['tokens', 'text', usage && tokensOf(usage)],
     ['tags', 'text', tags.length === 0 ? undefined : tags.join(', ')],
@@ -43,9 +39,27 @@ export function executionFacts(execution: Execution<unknown>): readonly Executio
     ['retry of', 'execution', execution.retryOf],
     ['retried by', 'execution', execution.retriedBy],
     ['version', 'text', execution.version],
+    ['traffic', 'text', trigger.traffic?.split && sharesOf(trigger.traffic.split)],
+    ...moves.map((move) => ['moved', 'text', moveOf(move)] as const),
     ...components.map(({ kind, name, version, ref }) => [kind, 'text', `${name} ${version} (${ref})`] as const),
   ];
   return facts.flatMap(([name, kind, value]) => (value === undefined ? [] : [{ name, kind, value } as ExecutionFact]));
+}
+
+function triggerOf({ type, cron, timezone, dryRun }: Execution['trigger']): string {
+  const started = cron === undefined ? type : `${type}, ${cron} ${timezone}`;
+  return dryRun ? `${started}, dry run: nothing was done` : started;
+}
+
+function sharesOf(split: Readonly<Record<string, number>>): string {
+  return Object.entries(split)
+    .map(([version, share]) => `${version} ${share} %`)
+    .join(', ');
+}
+
+function moveOf({ from, to, by, map = {} }: ExecutionMove): string {
+  const names = Object.entries(map).map(([old, name]) => `${old} is ${name}`);
+  return [`${from} to ${to}`, ...names, ...(by === undefined ? [] : [`by ${by}`])].join(', ');
 }
 
 function tokensOf({ inputTokens, outputTokens, cost }: NonNullable<Execution['metrics']['usage']>): string {

@@ -4,7 +4,8 @@ import { OrchestratorError } from '../../engine/base/errors.ts';
 import { refuseUnknownKeys } from '../../engine/base/read-options.ts';
 import { type Deployment, type Split, TRAFFIC } from '../../engine/component/component.ts';
 import { guardProblem } from '../../engine/component/guard.ts';
-import type { SplitRules } from '../../engine/component/split.ts';
+import { type SplitRules, splitProblem } from '../../engine/component/split.ts';
+import { readNote } from '../../engine/component/component-fields.ts';
 import { findVersion, LATEST_VERSION, noSuchVersion } from '../../engine/ensemble/definition-version.ts';
 import { namedIn, type Traffic } from '../../engine/ensemble/traffic.ts';
 import type { FunctionTable } from '../../engine/expression/functions/function-table.ts';
@@ -46,19 +47,27 @@ export function newTraffic(
   { now, functions }: { readonly now: number; readonly functions: FunctionTable | undefined },
 ): Traffic {
   const { shadow } = readKeys(given);
+  /** A version that has several labels is called as the caller calls it. */
+  const named = new Map<string, string>();
   const find = (ref: string): string => {
     const known = versionsOf(item);
     const found = findVersion(known, ref);
+    if (found?.label === ref) named.set(found.version, ref);
     if (found) return found.version;
     throw noSuchVersion(`ensemble \`${item.name}\``, ref, known);
   };
   const before = item.traffic ?? { environment: TRAFFIC, version: LATEST_VERSION, deployedAt: now, labels: {} };
   const beside = shadow === undefined ? {} : shadowOf(find(shadow), before, now);
   const isKept = given.version === undefined && given.split === undefined;
-  const made = isKept ? before : newShares(item, before, given, { now, functions, find });
+  const made = isKept ? withNotes(before, given) : newShares(item, before, given, { now, functions, find });
   const { shadow: _shadow, shadowSince: _since, ...shares } = made as Traffic;
   const known = { ...shares, ...beside };
-  return { ...known, labels: labelsOf(item, known) };
+  return { ...known, labels: { ...labelsOf(item, known), ...Object.fromEntries(named) } };
+}
+
+function withNotes(traffic: Traffic, { message, actor }: NewTraffic): Omit<Traffic, 'labels'> {
+  const [note, by] = [readNote('message', message), readNote('actor', actor)];
+  return { ...traffic, ...(note !== undefined && { message: note }), ...(by !== undefined && { by }) };
 }
 
 function shadowOf(shadow: string, before: Traffic, now: number): Pick<Traffic, 'shadow' | 'shadowSince'> {
@@ -98,14 +107,21 @@ function newShares(
 function readKeys(given: NewTraffic): NewTraffic {
   if (typeof given !== 'object' || given === null) throw invalid('traffic needs `version`, `split` or `shadow`');
   refuseUnknownKeys(given, KEYS, 'ensembles.traffic');
-  const { version, split, shadow, steps, webhooks: _webhooks, ...rest } = given;
-  if (version === undefined && split === undefined && shadow === undefined)
+  const { version, split, shadow, by, guard, steps, every } = given;
+  if (version === undefined && split === undefined && shadow === undefined && guard === undefined)
     throw invalid('traffic needs `version`, `split` or `shadow`');
   for (const [key, value] of Object.entries({ version, shadow }))
     if (value !== undefined && typeof value !== 'string')
       throw invalid(`\`${key}\` must be \`latest\`, a label or a hash`);
-  const [other] = version === undefined && split === undefined ? Object.keys({ ...rest, ...(steps && { steps }) }) : [];
-  if (other !== undefined) throw invalid(`\`${other}\` is about a \`version\` or a \`split\`: name one of them`);
+  const shares = Object.entries({ by, guard, steps, every });
+  const [other] = shares.find(([, value]) => value !== undefined) ?? [];
+  if (version === undefined && split === undefined && other !== undefined)
+    throw invalid(`\`${other}\` is about a \`version\` or a \`split\`: name one of them`);
+  // What is wrong is said in the words of the caller, before its versions are looked up.
+  const problem = split === undefined ? undefined : splitProblem(split, RULES);
+  if (problem !== undefined) throw invalid(`\`split\` ${problem}`);
+  const wrongGuard = guard === undefined ? undefined : guardProblem(guard);
+  if (wrongGuard !== undefined) throw invalid(`\`guard\` ${wrongGuard}`);
   if (Array.isArray(steps) && steps.some((share) => !Number.isInteger(share)))
     throw invalid('`steps` must be whole numbers');
   return given;
@@ -117,8 +133,6 @@ function resolveSplit(
   find: (ref: string) => string,
   item: StoredItem,
 ): Record<string, number> {
-  if (typeof split !== 'object' || split === null || Array.isArray(split))
-    throw invalid('`split` must be the share of each version in percent, such as { v1: 90, v2: 10 }');
   const shares = new Map<string, number>();
   for (const [ref, share] of Object.entries(split)) {
     const version = find(ref);
@@ -141,10 +155,7 @@ function fixedShares(made: Deployment, shares: Split, guard: string | undefined)
   const [[version] = ['']] = Object.entries(shares)
     .reverse()
     .sort(([, a], [, b]) => b - a);
-  if (guard === undefined) return { ...made, version, previous: version };
-  const problem = guardProblem(guard);
-  if (problem !== undefined) throw invalid(`\`guard\` ${problem}`);
-  return { ...made, version, guard, previous: version };
+  return { ...made, version, ...(guard !== undefined && { guard }), previous: version };
 }
 
 function labelsOf(item: StoredItem, made: Omit<Traffic, 'labels'>) {

@@ -382,7 +382,7 @@ const INPUT_ONLY: NameResolver<ExpressionScope> = {
   resolve(name) {
     if (name === 'input') return { read: ({ data }) => data, consumed: 0 };
     return {
-      problem: `${quoted(name)} can't be read by the text of a component; it may read \`input\``,
+      problem: `${quoted(name)} can't be read here: only \`input\` can`,
       isUnknown: true,
     };
   },
