@@ -427,6 +427,27 @@ describe('a version as its own shadow', () => {
     });
   });
 
+  it('what could not be stored is stored later', async () => {
+    const memory = memoryStorage({ shared: true });
+    let isAway = false;
+    const { deploy, settle } = world({
+      ...memory,
+      ...createParts((part, method) => async (...args) => {
+        if (isAway && method === 'write' && args[0] === 'ensemble-shadow') throw new Error('connection lost');
+        return callPart(memory, part, method, args);
+      }),
+    });
+    const one = deploy();
+    await versions(one, order(1), order(2));
+    await one.ensembles.traffic('order', { version: 'v1', shadow: 'v2' });
+    isAway = true;
+    await one.execute('order');
+    await settle();
+    isAway = false;
+    await settle(5_000);
+    expect((await one.ensembles.traffic('order')).shadowed).toMatchObject({ runs: 1 });
+  });
+
   it('a storage that does not answer is no difference', async () => {
     const memory = memoryStorage({ shared: true });
     let isAway = false;

@@ -4,6 +4,7 @@ import { requireProject } from '../project/find-target.ts';
 import { openApp } from '../project/open-app.ts';
 import { printIssue } from '../project/print-issues.ts';
 import { withService } from '../service/open-service.ts';
+import { readStorage } from '../service/open-store.ts';
 import { type CheckedExecution, createLiveCheck, type LiveCheck, openToCheck, shownFrom } from '../start.ts';
 import { wrongUsage } from '../terminal/cli-error.ts';
 import type { Output } from '../terminal/output.ts';
@@ -41,6 +42,7 @@ export async function check(
   const run = createLiveCheck(opened.options);
   const isServer = /^https?:/i.test(against);
   if (!isServer && token !== undefined) throw wrongUsage('--token is for a server, and --against names a store');
+  if (!isServer) readStorage(against, cwd, '--against');
   const place = isServer ? { url: against, ...(token !== undefined && { token }) } : { storage: against };
   const found = await withService(place, { cwd, process }, (source) => run(source, ensemble));
   if (json) output.print(`${printJson(found)}\n`);

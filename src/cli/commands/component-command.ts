@@ -213,7 +213,7 @@ function readShares(given: string): Record<string, number> {
   for (const part of given.split(',')) {
     const [, version, share] = /^\s*([^=\s]+)\s*=\s*(\d+(?:\.\d+)?)%?\s*$/.exec(part) ?? [];
     if (version === undefined || Object.hasOwn(shares, version))
-      throw wrongUsage(`--split must have the share of each version, such as v1.2.0=90,v1.3.0=10, not ${given}`);
+      throw wrongUsage(`--split must have the share of each version once, such as v1.2.0=90,v1.3.0=10, not ${given}`);
     shares[version] = Number(share);
   }
   return shares;

@@ -23,17 +23,17 @@ export type StoreChoice =
     };
 
 /**
- * @param given - the value of `--storage`; a file is relative to `cwd`
+ * @param given - the value of `option`; a file is relative to `cwd`
  * @throws CliError when it does not name a store
  */
-export function readStorage(given: string, cwd: string): StoreChoice {
+export function readStorage(given: string, cwd: string, option = '--storage'): StoreChoice {
   if (given === 'memory' || given === 'sqlite::memory:') return { kind: 'memory' };
   if (/^postgres(ql)?:\/\/./.test(given)) return { kind: 'postgres', url: given };
   const file = /^sqlite:(?!\/\/[^/])(.+)$/s.exec(given)?.[1];
   if (file !== undefined) return { kind: 'sqlite', path: resolve(cwd, file) };
   const shown = JSON.stringify(given.replace(/:[^:@]*@/, ':...@'));
   throw wrongUsage(
-    `--storage must be memory, sqlite:FILE (such as sqlite:data.sqlite) or postgres://USER@HOST/DATABASE, not ${shown}`,
+    `${option} must be memory, sqlite:FILE (such as sqlite:data.sqlite) or postgres://USER@HOST/DATABASE, not ${shown}`,
   );
 }
 

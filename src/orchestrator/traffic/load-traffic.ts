@@ -47,10 +47,13 @@ export async function loadTraffic(current: CurrentEnsemble, loader: TrafficLoade
   const mark: TrafficMark | undefined =
     split || shadow !== undefined ? { ...(split && { split }), ...(shadow !== undefined && { shadow }) } : undefined;
 
+  let newestLoaded: Promise<LoadedEnsemble> | undefined;
+  const loadNewest = () => (newestLoaded ??= current.load());
+
   const find = async (version: string): Promise<LoadedEnsemble | OrchestratorError> => {
     const what = `version ${nameOfVersion(stored, version)} of ensemble \`${name}\``;
     try {
-      const latest = version === LATEST_VERSION || version === newest ? await current.load() : undefined;
+      const latest = version === LATEST_VERSION || version === newest ? await loadNewest() : undefined;
       // Other shared agents in code make another version of the same definition.
       if (latest && (version === LATEST_VERSION || latest.compiled.stored.version === version)) return latest;
       const definition = await loader.read(version);

@@ -151,9 +151,15 @@ export function createShadows(dependencies: ShadowDependencies): Shadows {
         const one = waiting.shift() as Ended;
         keep(found, one, await advanceOne(one));
       }
-      for (const [key, more] of found) {
-        const [shadow = '', ensemble = ''] = key.split(' ');
-        await add({ ensemble, shadow }, more);
+      try {
+        for (const [key, more] of found) {
+          const [shadow = '', ensemble = ''] = key.split(' ');
+          await add({ ensemble, shadow }, more);
+          found.delete(key);
+        }
+      } catch (error) {
+        for (const [key, more] of found) left.set(key, plus(left.get(key) ?? NONE, more));
+        throw error;
       }
       return { nextAt: waiting.length > 0 ? clock.now() : undefined };
     },
