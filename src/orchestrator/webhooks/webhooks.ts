@@ -1,5 +1,6 @@
 /** The inbound webhooks of an orchestrator: finds the trigger of a request, checks its sender, and starts its ensemble. */
 
+import { once } from '../../engine/base/once.ts';
 import { isOrchestratorError, OrchestratorError } from '../../engine/base/errors.ts';
 import { hashText } from '../../engine/base/bytes/hash.ts';
 import { equalJson, type Json } from '../../engine/base/json/json.ts';
@@ -24,7 +25,6 @@ import type { ExecutionService } from '../runs/execution-service.ts';
 import type { Executions } from '../runs/executions.ts';
 import type { ExecutionHandle } from '../runs/handles.ts';
 import type { SteadyClock } from '../timed/steady-clock.ts';
-import { createJwtCheck } from './check-jwt.ts';
 import { type Delivered, deliverSignal } from './deliver-signal.ts';
 import { sharedSecrets } from './shared-secrets.ts';
 import { createWebhookClaims, type WebhookClaims } from './webhook-claims.ts';
@@ -130,7 +130,8 @@ function createWebhooks(
   inCode: ReadonlyMap<string, ReadonlyMap<string, Found>>,
   claims: WebhookClaims,
 ): ServedWebhooks {
-  const checkJwt = createJwtCheck(http, clock.wall, logger);
+  // Few webhooks need the package that checks tokens, and importing it takes long.
+  const jwtCheck = once(async () => (await import('./check-jwt.ts')).createJwtCheck(http, clock.wall, logger));
   const served = new Map([...inCode].map(([path, methods]) => [path, toServed(methods)]));
 
   function toServed(methods: ReadonlyMap<string, Found>): ReadonlyMap<string, ServedWebhook> {
@@ -148,7 +149,7 @@ function createWebhooks(
       credentialHeaders: access.type === 'signature' ? signatureHeaders(access.scheme, brand) : [],
       async check(request, readBody) {
         if (access.type === 'public') return {};
-        if (access.type === 'oauth') return checkJwt(access, request.header('authorization'));
+        if (access.type === 'oauth') return (await jwtCheck())(access, request.header('authorization'));
         if (access.type !== 'signature') return checkCredentials(access, request.header('authorization'));
         const claim = readSignature(access, request, clock.wall.now());
         return 'problem' in claim ? claim : checkSignature(access, claim, await readBody());
