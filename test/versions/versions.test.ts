@@ -216,6 +216,48 @@ describe('versions', () => {
   });
 });
 
+describe('a map of versions', () => {
+  it('moves the executions of each version to another one, and leaves those of the others', async () => {
+    const { deploy, settle } = world();
+    const orchestrator = deploy();
+    const { ensembles, executions } = orchestrator;
+    const flow = (...more: string[]) =>
+      order(
+        'one',
+        [
+          '  - { wait: go }',
+          ...more.map((name) => `  - { agent: ${name}, operation: code, config: { script: echo }, input: 1 }`),
+          '',
+        ].join('\n'),
+      );
+    const hashes: Record<string, string> = {};
+    const ids: Record<string, string> = {};
+    for (const [i, definition] of [flow(), flow('a'), flow('a', 'b'), flow('c')].entries()) {
+      const label = `v${i + 1}`;
+      const stored =
+        i === 0 ? ensembles.create(definition, { label }) : ensembles.update('order', definition, { label });
+      hashes[label] = (await stored).version;
+      ids[label] = (await orchestrator.start('order')).id;
+    }
+    await settle();
+    const versionOf = async (label: string) => (await executions.get(ids[label] as string)).version;
+    const map = { v1: 'v2', [hashes.v3 as string]: 'latest' };
+    expect(await executions.move({ ensemble: 'order', map, dryRun: true })).toMatchObject({ moved: 2, unchanged: 2 });
+    expect(await executions.move({ ensemble: 'order', map })).toMatchObject({ matched: 4, moved: 2, unchanged: 2 });
+    expect([await versionOf('v1'), await versionOf('v2'), await versionOf('v3'), await versionOf('v4')]).toEqual([
+      ...[hashes.v2, hashes.v2, hashes.v4, hashes.v4],
+    ]);
+    // With `to`, those that the map does not name go there; names of steps may stand beside versions.
+    expect(await executions.move({ ensemble: 'order', to: 'v1', map: { v2: 'v3', say: 'say' } })).toMatchObject({
+      ...{ moved: 4, refused: 0 },
+    });
+    expect([await versionOf('v1'), await versionOf('v3')]).toEqual([hashes.v3, hashes.v1]);
+    await expect(executions.move({ ensemble: 'order', map: {}, to: 'v9' })).rejects.toMatchObject({
+      code: 'VERSION_NOT_FOUND',
+    });
+  });
+});
+
 describe('versions over HTTP', () => {
   it('lists versions by pages, shows one, and rolls back; the name of the token says who', async () => {
     const service = createService({}, { scripts: { echo: ({ input }) => input } });

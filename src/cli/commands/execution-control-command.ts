@@ -32,7 +32,7 @@ export interface MoveCommandOptions extends ExecutionShowOptions {
   readonly status?: string;
   readonly tag?: string;
   readonly search?: string;
-  readonly to: string;
+  readonly to?: string;
   /** Each is `old=new`. */
   readonly map: readonly string[];
   readonly dry?: boolean;
@@ -56,7 +56,13 @@ export async function moveExecutions(
   const given = Object.fromEntries(Object.entries(filter).filter(([, value]) => value !== undefined));
   if (Object.keys(given).length === 0)
     throw wrongUsage('name the executions: an id, or --ensemble, --status, --tag or --search');
-  const move = { ...given, to, ...(options.map.length > 0 && { map }), ...(dry && { dryRun: true }) };
+  const target = to ?? (options.map.length > 0 ? undefined : 'latest');
+  const move = {
+    ...given,
+    ...(target !== undefined && { to: target }),
+    ...(options.map.length > 0 && { map }),
+    ...(dry && { dryRun: true }),
+  };
   const moves = await withService(options, host, ({ executions }) => executions.move(move), { ensembles: true });
   if (options.json) output.print(`${printJson(moves)}\n`);
   else printMoves(moves, dry, output);

@@ -223,8 +223,16 @@ function addExecutionControls(execution: Command, { output, host, end }: Command
     .option('--status <status>', 'queued, waiting or running')
     .option('--tag <tag>', 'only executions with this tag')
     .option('--search <text>', 'only executions whose id or tag begins with this')
-    .option('--to <definition>', 'latest, or the label or the hash of a version', 'latest')
-    .option('--map <old=new>', 'an agent or a signal that has another name now; repeatable', collect, [])
+    .option(
+      '--to <version>',
+      'latest, or the label or the hash of a version (default: latest, if --map names no versions)',
+    )
+    .option(
+      '--map <old=new>',
+      'an agent or a signal that has another name now, or a version whose executions get another one; repeatable',
+      collect,
+      [],
+    )
     .option('--dry', 'only says what would be moved')
     .option('--json', 'prints the result as JSON')
     .description('gives executions another definition of their ensemble, if what is recorded of them replays in it')

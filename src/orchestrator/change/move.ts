@@ -34,9 +34,15 @@ import { readRecords } from '../runs/read-records.ts';
 export interface MoveOptions extends Omit<ExecutionSelection, 'errorCode' | 'unresolved'> {
   /** Only this execution. */
   readonly id?: string | undefined;
-  /** `latest`, the newest definition; the label of a version; or the hash of a definition that the store has: the `version` of a record. */
-  readonly to: string;
-  /** Old names of agents and signals, and the new ones. An agent at the same position with another name is a difference without it. */
+  /**
+   * `latest`, the newest definition; the label of a version; or the hash of a definition that the store has: the `version` of a record.
+   * Absent with a `map` of versions: only executions of these versions are moved. Absent with another `map`: `latest`.
+   */
+  readonly to?: string | undefined;
+  /**
+   * Old names of agents, signals and child ensembles, and the new ones. An agent at the same position with another name is a difference
+   * without it. Where both are versions (a label, a hash or `latest`), executions of the old one are moved to the new one, in place of `to`.
+   */
   readonly map?: NameMap | undefined;
   /** Only says what would be moved. Default false. */
   readonly dryRun?: boolean | undefined;
@@ -118,6 +124,36 @@ export function createMover(dependencies: MoveDependencies): Mover {
     const loaded = await restore(stored, ensemble);
     if (typeof loaded !== 'string') return loaded;
     throw new OrchestratorError('NOT_CONFIGURED', `\`to\`: this process can't use definition ${to}: ${loaded}`);
+  };
+
+  /** The hash of a version. Undefined for any other text. */
+  const versionOf = async (ensemble: string, ref: string): Promise<string | undefined> => {
+    try {
+      return await hashOf(ensemble, ref);
+    } catch (error) {
+      if (isOrchestratorError(error, 'VERSION_NOT_FOUND')) return undefined;
+      throw error;
+    }
+  };
+
+  /** A map has names, and versions that are moved to others. */
+  const readMap = async (ensemble: string, map: NameMap = {}): Promise<ReadMap> => {
+    const names: Record<string, string> = {};
+    const versions = new Map<string, string>();
+    for (const [from, name] of Object.entries(map)) {
+      const version = await versionOf(ensemble, from);
+      const isVersion = version !== undefined && (name === 'latest' || (await versionOf(ensemble, name)) !== undefined);
+      if (isVersion) versions.set(version, name);
+      else names[from] = name;
+    }
+    return { names, versions };
+  };
+
+  /** A wrong name is found before anything is moved. @throws as `targetOf` */
+  const checkTargets = async (ensemble: string, { to, map }: Pick<MoveOptions, 'to' | 'map'>): Promise<void> => {
+    const { versions } = await readMap(ensemble, map);
+    const targets = [...versions.values(), ...(to === undefined && versions.size > 0 ? [] : [to ?? 'latest'])];
+    for (const target of targets) await targetOf(ensemble, target);
   };
 
   const recordsOf = async (id: string): Promise<StepRecord[]> => {
@@ -234,7 +270,11 @@ export function createMover(dependencies: MoveDependencies): Mover {
     if (agentAlone(ensemble) !== undefined)
       return refuse({ at: 'ensemble', ...none, reason: 'an agent that runs alone has no flow' });
     try {
-      const moved = await moveTo(await targetOf(ensemble, options.to), id, options);
+      const { names, versions } = await readMap(ensemble, options.map);
+      const pinned = versions.size > 0 ? await executions.getPinned(id) : undefined;
+      const to = (pinned && versions.get(pinned.version)) ?? options.to ?? (versions.size > 0 ? undefined : 'latest');
+      if (to === undefined) return 'unchanged';
+      const moved = await moveTo(await targetOf(ensemble, to), id, { ...options, map: names });
       return typeof moved === 'string' ? moved : refuse(moved);
     } catch (error) {
       if (!isOrchestratorError(error) || !NO_TARGET.has(error.code)) throw error;
@@ -244,9 +284,8 @@ export function createMover(dependencies: MoveDependencies): Mover {
 
   const move: Mover['move'] = async (options) => {
     const queries = readOptions(options);
-    const { id, ensemble, to } = options;
-    // A wrong name is found before anything is moved.
-    if (ensemble !== undefined) await targetOf(ensemble, to);
+    const { id, ensemble } = options;
+    if (ensemble !== undefined) await checkTargets(ensemble, options);
     const limit = pLimit(AT_ONCE);
     const outcomes: Record<'moved' | 'unchanged' | 'refused', number> = { moved: 0, unchanged: 0, refused: 0 };
     const refusals: RefusedMove[] = [];
@@ -260,7 +299,7 @@ export function createMover(dependencies: MoveDependencies): Mover {
     if (id !== undefined) {
       const found = await records.executions.getStatus(normalizeExecutionId(id));
       if (!found) throw new OrchestratorError('NOT_FOUND', `there is no execution ${id}`);
-      if (agentAlone(found.ensemble) === undefined) await targetOf(found.ensemble, to);
+      if (agentAlone(found.ensemble) === undefined) await checkTargets(found.ensemble, options);
       take(await moveOne(found.id, found.ensemble, options));
     } else {
       for (const query of queries)
@@ -277,6 +316,13 @@ export function createMover(dependencies: MoveDependencies): Mover {
     return { matched, ...outcomes, refusals };
   };
   return { move, moveOne };
+}
+
+/** What a `map` says of one ensemble. */
+interface ReadMap {
+  readonly names: NameMap;
+  /** The target of the executions of a version, by its hash. */
+  readonly versions: ReadonlyMap<string, string>;
 }
 
 /** Why there is nothing to move an execution to. */
@@ -339,7 +385,8 @@ function readOptions(options: MoveOptions): readonly Omit<ExecutionQuery, 'limit
 
 /** @throws INVALID_REQUEST */
 export function checkTarget(to: string | undefined, map: NameMap | undefined): void {
-  if (typeof to !== 'string' || to === '')
+  const mayLack = to === undefined && map !== undefined;
+  if (!mayLack && (typeof to !== 'string' || to === ''))
     throw invalid('`to` must be `latest`, or the label or the hash of a version');
   if (map !== undefined && !(isMap(map as Json) && Object.values(map).every((name) => typeof name === 'string')))
     throw invalid('`map` must have the new name of each old one, such as { charge: "pay" }');
