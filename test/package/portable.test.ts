@@ -8,7 +8,7 @@ import { bundle, codeFromStrings, gzipped } from './worker-bundle.ts';
 const KB = 1000;
 /** Limits in gzipped bytes, minified. docs/decisions/0014 lists what they consist of. A further kilobyte needs a reason. */
 const MAX_WITH_DEPENDENCIES = 365 * KB;
-const MAX_OWN = 296 * KB;
+const MAX_OWN = 297 * KB;
 const MAX_AI = 8 * KB;
 
 /** The prelude of a program: it records every call that a Worker refuses outside of a request. */
