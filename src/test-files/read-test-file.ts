@@ -5,6 +5,7 @@ import type { DefinitionIssue } from '../engine/base/errors.ts';
 import type { Json, JsonObject } from '../engine/base/json/json.ts';
 import { isMap } from '../engine/base/json/is-map.ts';
 import { EVENT_KINDS } from '../engine/events/event.ts';
+import { listOfNames, quoted } from '../engine/base/wording.ts';
 import { suggestName } from '../engine/base/suggest-name.ts';
 import { compileEnsemble } from '../engine/definition/compile/compile-ensemble.ts';
 import type { CompileHost } from '../engine/definition/compile/triggers/compile-host.ts';
@@ -229,7 +230,7 @@ function checkPossible(value: Json, type: Type, path: Path, report: Checking['re
       else if (record.rest === 'closed')
         report({
           path: [...path, key],
-          message: `there is no \`${key}\` in it, only ${listOfNames([...record.fields.keys()])}`,
+          message: `there is no \`${key}\` in it, only ${listOfNames([...record.fields.keys()].map(quoted))}`,
           suggestion: suggestName(key, record.fields.keys()),
           key: true,
         });
@@ -249,13 +250,6 @@ function checkPossible(value: Json, type: Type, path: Path, report: Checking['re
   function refuse(): void {
     report({ path, message: `can never be this: it is ${nameOfType(type)}` });
   }
-}
-
-const MAX_LISTED = 10;
-
-function listOfNames(names: readonly string[]): string {
-  const shown = names.slice(0, MAX_LISTED).map((name) => `\`${name}\``);
-  return names.length > MAX_LISTED ? `${shown.join(', ')}, ...` : shown.join(', ');
 }
 
 function holds(type: Type, value: string | number | boolean | null): boolean {

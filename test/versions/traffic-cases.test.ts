@@ -1,54 +1,12 @@
 /** Traffic where other parts meet it: repeated starts, webhooks, shared agents, guards under load, texts, deletion. */
 
-import { afterEach, describe, expect, it } from 'vitest';
-import { hostTurn, manualClock } from '../../src/adapters/clock/manual-clock.ts';
+import { describe, expect, it } from 'vitest';
 import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
 import { callPart, createParts } from '../../src/engine/storage/storage-methods.port.ts';
 import type { Storage } from '../../src/engine/storage/storage.port.ts';
-import { createHandler, createOrchestrator, type Orchestrator } from '../../src/index.ts';
-import type { OrchestratorOptions } from '../../src/orchestrator/options/options.ts';
+import { createHandler, type Orchestrator } from '../../src/index.ts';
 import { createService, readResponse } from '../http-api/service.ts';
-
-const open: Orchestrator[] = [];
-afterEach(async () => {
-  for (const one of open.splice(0)) await one.close({ grace: 0 });
-});
-
-const order = (n: number, script = 'give', head = '') => `name: order
-${head}flow:
-  - { agent: say, operation: code, config: { script: ${script} }, input: { n: ${n} } }
-outputs: { n: '\${say.output}' }
-`;
-
-function world(storage: Storage = memoryStorage({ shared: true }), more: OrchestratorOptions = {}) {
-  const clock = manualClock();
-  const scripts = {
-    give: ({ input }: { input: unknown }) => (input as { n: number }).n,
-    fail: () => {
-      throw new Error('no');
-    },
-  };
-  const deploy = (other: OrchestratorOptions = {}) => {
-    const made = createOrchestrator({ scripts, storage, clock, logger: false, ...more, ...other });
-    open.push(made);
-    return made;
-  };
-  const settle = async (ms = 2_000) => {
-    for (let i = 0; i < 5; i++) await hostTurn();
-    await clock.advance(ms);
-    for (let i = 0; i < 50; i++) await hostTurn();
-  };
-  return { clock, deploy, settle, storage };
-}
-
-async function versions({ ensembles }: Orchestrator, ...definitions: readonly string[]): Promise<void> {
-  for (const [i, definition] of definitions.entries()) {
-    const label = `v${i + 1}`;
-    if (i > 0) await ensembles.update('order', definition, { label });
-    else await ensembles.create(definition, { label });
-    if (i === 0) await ensembles.traffic('order', { version: 'v1' });
-  }
-}
+import { order, versions, world } from './world.ts';
 
 const runs = async (orchestrator: Orchestrator, times = 20, input: unknown = {}) => {
   const seen = new Set<unknown>();
@@ -62,7 +20,11 @@ describe('repeated starts', () => {
   it('a repeated start gets the first execution, also where the versions read the input in different ways', async () => {
     const { deploy } = world();
     const one = deploy();
-    await versions(one, order(1, 'give', inputs('')), order(2, 'give', inputs(', b: { type: number, default: 2 }')));
+    await versions(
+      one,
+      order(1, 'give', { head: inputs('') }),
+      order(2, 'give', { head: inputs(', b: { type: number, default: 2 }') }),
+    );
     await one.ensembles.traffic('order', { split: { v1: 50, v2: 50 } });
     for (let key = 0; key < 10; key++) {
       const ids = new Set<string>();
@@ -77,7 +39,7 @@ describe('repeated starts', () => {
   it('a start under an own id is read as the first one was, after the traffic has changed', async () => {
     const { deploy } = world();
     const one = deploy();
-    await versions(one, order(1), order(2, 'give', 'inputs: { c: { type: string, required: true } }\n'));
+    await versions(one, order(1), order(2, 'give', { head: 'inputs: { c: { type: string, required: true } }\n' }));
     const first = await one.execute('order', { x: 1 }, { id: 'order-7' });
     await one.ensembles.traffic('order', { version: 'v2' });
     expect(await one.execute('order', { x: 1 }, { id: 'order-7' })).toMatchObject({ id: first.id, output: { n: 1 } });

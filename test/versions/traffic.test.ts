@@ -1,60 +1,10 @@
 /** `ensembles.traffic`: versions side by side, their guard, and a version that runs dry after each execution. */
 
-import { afterEach, describe, expect, it } from 'vitest';
-import { hostTurn, manualClock } from '../../src/adapters/clock/manual-clock.ts';
+import { describe, expect, it } from 'vitest';
 import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
 import { chosenVersion } from '../../src/engine/ensemble/traffic.ts';
-import type { Storage } from '../../src/engine/storage/storage.port.ts';
-import { createOrchestrator, type Orchestrator } from '../../src/index.ts';
-import type { OrchestratorOptions } from '../../src/orchestrator/options/options.ts';
-
-const open: Orchestrator[] = [];
-afterEach(async () => {
-  for (const one of open.splice(0)) await one.close({ grace: 0 });
-});
-
-/** @param n - what it gives */
-const order = (n: number, script = 'give', more = '') => `name: order
-flow:
-  - { agent: say, operation: code, config: { script: ${script} }, input: { n: ${n} } }
-${more}outputs: { n: '\${say.output}' }
-`;
-
-function world(storage: Storage = memoryStorage({ shared: true }), more: OrchestratorOptions = {}) {
-  const clock = manualClock();
-  const scripts = {
-    give: ({ input }: { input: unknown }) => (input as { n: number }).n,
-    fail: () => {
-      throw new Error('no');
-    },
-    other: () => 'other',
-  };
-  const deploy = () => {
-    const made = createOrchestrator({ scripts, storage, clock, logger: false, ...more });
-    open.push(made);
-    return made;
-  };
-  const settle = async (ms = 2_000) => {
-    for (let i = 0; i < 5; i++) await hostTurn();
-    await clock.advance(ms);
-    for (let i = 0; i < 50; i++) await hostTurn();
-  };
-  return { clock, deploy, settle };
-}
-
-/** Versions v1, v2, ... of an ensemble, of which new executions run the first. */
-async function versions({ ensembles }: Orchestrator, ...definitions: readonly string[]): Promise<readonly string[]> {
-  const hashes: string[] = [];
-  for (const [i, definition] of definitions.entries()) {
-    const label = `v${i + 1}`;
-    const { version } = await (i === 0
-      ? ensembles.create(definition, { label })
-      : ensembles.update('order', definition, { label }));
-    hashes.push(version);
-    if (i === 0) await ensembles.traffic('order', { version: 'v1' });
-  }
-  return hashes;
-}
+import type { Orchestrator } from '../../src/index.ts';
+import { order, versions, world } from './world.ts';
 
 const given = async (orchestrator: Orchestrator, input: unknown = {}, options = {}) =>
   (await orchestrator.execute('order', input, options)).output;
@@ -223,15 +173,14 @@ describe('traffic', () => {
   });
 
   it('an execution keeps its version in every process, and moves to another one', async () => {
-    const { deploy, settle } = world();
+    const { deploy, stop, settle } = world();
     const one = deploy();
-    const waits = (n: number) => order(n, 'give', '  - { wait: go }\n');
+    const waits = (n: number) => order(n, 'give', { more: '  - { wait: go }\n' });
     const [v1] = await versions(one, waits(1), waits(2));
     const { id } = await one.start('order');
     await settle();
     await one.ensembles.traffic('order', { version: 'v2' });
-    open.splice(open.indexOf(one), 1);
-    await one.close({ grace: 0 });
+    await stop(one);
     const other = deploy();
     await other.ready();
     await other.executions.signal(id, 'go');
@@ -318,7 +267,7 @@ describe('shadow', () => {
     const [, v2] = await versions(
       one,
       order(1),
-      order(1, 'give', more).replace("n: '${say.output}'", "n: '${say.output + 1}'"),
+      order(1, 'give', { more }).replace("n: '${say.output}'", "n: '${say.output + 1}'"),
     );
     await one.ensembles.traffic('order', { version: 'v1', shadow: 'v2' });
     const real = await one.execute('order');
@@ -387,7 +336,7 @@ describe('shadow', () => {
   it('runs after a child and after a wait, with the signal that came', async () => {
     const { deploy, settle } = world();
     const one = deploy();
-    const waits = (more: string) => order(1, 'give', `  - { wait: paid, name: paid }\n${more}`);
+    const waits = (more: string) => order(1, 'give', { more: `  - { wait: paid, name: paid }\n${more}` });
     await versions(
       one,
       waits(''),

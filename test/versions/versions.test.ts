@@ -1,17 +1,11 @@
 /** The versions of definitions that a store keeps: labels, what is kept, rollback, and moves to a label. */
 
-import { afterEach, describe, expect, it } from 'vitest';
-import { hostTurn, manualClock } from '../../src/adapters/clock/manual-clock.ts';
+import { describe, expect, it } from 'vitest';
+import { manualClock } from '../../src/adapters/clock/manual-clock.ts';
 import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
-import type { Storage } from '../../src/engine/storage/storage.port.ts';
-import { createOrchestrator, type Orchestrator } from '../../src/index.ts';
-import type { OrchestratorOptions } from '../../src/orchestrator/options/options.ts';
+import type { Orchestrator } from '../../src/index.ts';
 import { createService, readResponse } from '../http-api/service.ts';
-
-const open: Orchestrator[] = [];
-afterEach(async () => {
-  for (const one of open.splice(0)) await one.close({ grace: 0 });
-});
+import { world } from './world.ts';
 
 const order = (text: string, more = '') => `# ${text}
 name: order
@@ -19,24 +13,6 @@ flow:
   - { agent: say, operation: code, config: { script: echo }, input: { text: '${text}' } }
 ${more}outputs: { said: '\${say.output.text}' }
 `;
-
-function world(storage: Storage = memoryStorage({ shared: true }), more: OrchestratorOptions = {}) {
-  const clock = manualClock();
-  const deploy = () => {
-    const made = createOrchestrator({
-      ...{ scripts: { echo: ({ input }) => input }, storage, clock, logger: false },
-      ...more,
-    });
-    open.push(made);
-    return made;
-  };
-  const settle = async () => {
-    for (let i = 0; i < 5; i++) await hostTurn();
-    await clock.advance(2_000);
-    for (let i = 0; i < 20; i++) await hostTurn();
-  };
-  return { clock, deploy, settle };
-}
 
 const said = async (orchestrator: Orchestrator) => (await orchestrator.execute('order')).output;
 
@@ -247,6 +223,21 @@ describe('a map of versions', () => {
     expect([await versionOf('v1'), await versionOf('v2'), await versionOf('v3'), await versionOf('v4')]).toEqual([
       ...[hashes.v2, hashes.v2, hashes.v4, hashes.v4],
     ]);
+    // As a job, too: it needs no `to`.
+    await executions.move({ ensemble: 'order', map: { v2: 'v1', v4: 'v3' } });
+    const { id: job } = await orchestrator.jobs.create({
+      action: 'move',
+      filter: { ensemble: 'order' },
+      map: { v1: 'v2' },
+    });
+    for (let i = 0; i < 5; i++) await settle();
+    expect(await orchestrator.jobs.get(job)).toMatchObject({
+      status: 'completed',
+      changed: 2,
+      unchanged: 2,
+      failed: 0,
+    });
+    await executions.move({ ensemble: 'order', map });
     // With `to`, those that the map does not name go there; names of steps may stand beside versions.
     expect(await executions.move({ ensemble: 'order', to: 'v1', map: { v2: 'v3', say: 'say' } })).toMatchObject({
       ...{ moved: 4, refused: 0 },

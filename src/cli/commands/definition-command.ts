@@ -3,11 +3,13 @@
 import { readFile } from 'node:fs/promises';
 import { readPages } from '../../engine/base/read-pages.ts';
 import type { DefinitionVersion } from '../../engine/ensemble/definition-version.ts';
+import { sharesOf } from '../../engine/execution/execution-facts.ts';
+import type { EnsembleItem } from '../../orchestrator/definitions/definitions.ts';
 import type { EnsembleTraffic } from '../../orchestrator/traffic/traffic.ts';
 import { findTargets, requireProject } from '../project/find-target.ts';
 import { type PlaceOptions, withService } from '../service/open-service.ts';
 import type { Service, ServiceHost } from '../service/service.ts';
-import { openAsClient, type Orchestrator, parseEnsemble, projectNames, showPath } from '../start.ts';
+import { openAsClient, parseEnsemble, projectNames, showPath } from '../start.ts';
 import { CliError, wrongUsage } from '../terminal/cli-error.ts';
 import type { Output } from '../terminal/output.ts';
 import { type Column, formatTable, terminalWidth } from '../terminal/table.ts';
@@ -30,8 +32,6 @@ export interface DefinitionRollbackOptions extends DefinitionOptions {
   readonly message?: string;
 }
 
-type Item = Awaited<ReturnType<Orchestrator['ensembles']['get']>>;
-
 /** A definition in a file. */
 interface DefinitionFile {
   /** As a user writes it. */
@@ -41,7 +41,7 @@ interface DefinitionFile {
 }
 
 interface Stored {
-  readonly item: Item;
+  readonly item: EnsembleItem;
   readonly how: 'created' | 'replaced' | 'unchanged';
   /** The version that new executions run, if traffic says so. */
   readonly runs: string;
@@ -151,7 +151,7 @@ const LIST_COLUMNS: readonly Column[] = [
 /** The ensembles of a store or a server. */
 export async function listDefinitions(options: DefinitionOptions, output: Output, host: ServiceHost): Promise<number> {
   const { items } = await withService(options, host, ({ ensembles }) =>
-    readPages<'ensembles', Item>('ensembles', (page) => ensembles.list(page)),
+    readPages<'ensembles', EnsembleItem>('ensembles', (page) => ensembles.list(page)),
   );
   if (options.json) output.print(`${printJson({ ensembles: items })}\n`);
   else if (items.length === 0) output.say('no ensembles; store one with: ensemble definition put FILE\n');
@@ -254,8 +254,7 @@ export async function traffic(
 }
 
 function linesOf(name: string, now: EnsembleTraffic): readonly string[] {
-  const { version, split, splitBy, guard, rollout, counts = {}, shadow, shadowed, by, message } = now;
-  const shares = split && Object.entries(split).map(([one, share]) => `${one} ${share} %`);
+  const { splitBy, guard, rollout, counts = {}, shadow, shadowed, by, message } = now;
   const differences = (shadowed?.differences ?? []).map(({ executionId, status, path, output }) => {
     const parts = [
       ...(status ? [`${status.was}, and would be ${status.shadow}`] : []),
@@ -268,7 +267,7 @@ function linesOf(name: string, now: EnsembleTraffic): readonly string[] {
     return `  ${executionId}: ${parts.join('; ')}`;
   });
   return [
-    `new executions of ${name} run ${shares ? shares.join(', ') : nameOf(version)}${splitBy === undefined ? '' : `, by ${splitBy}`}`,
+    `new executions of ${name} run ${shownRuns(now)}${splitBy === undefined ? '' : `, by ${splitBy}`}`,
     ...(by === undefined && message === undefined
       ? []
       : [`set by ${by ?? 'nobody'}${message === undefined ? '' : `: ${message}`}`]),
@@ -282,7 +281,9 @@ function linesOf(name: string, now: EnsembleTraffic): readonly string[] {
   ];
 }
 
-function nameOf(version: string): string {
+/** What new executions run. */
+export function shownRuns({ version, split }: Pick<EnsembleTraffic, 'version' | 'split'>): string {
+  if (split) return sharesOf(split);
   return version === 'latest' ? 'the newest version' : version;
 }
 

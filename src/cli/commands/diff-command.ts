@@ -4,7 +4,9 @@ import { readFile } from 'node:fs/promises';
 import { stringify } from 'yaml';
 import type { Json, JsonObject } from '../../engine/base/json/json.ts';
 import { isMap } from '../../engine/base/json/is-map.ts';
-import { OPEN_STATUSES } from '../../engine/execution/execution.ts';
+import { type PageRequest, readPages } from '../../engine/base/read-pages.ts';
+import { type Execution, OPEN_STATUSES } from '../../engine/execution/execution.ts';
+import type { EnsembleItem } from '../../orchestrator/definitions/definitions.ts';
 import type { EnsembleTraffic } from '../../orchestrator/traffic/traffic.ts';
 import { findFile, isPath, requireProject } from '../project/find-target.ts';
 import { openApp } from '../project/open-app.ts';
@@ -22,7 +24,7 @@ import {
 import { CliError, wrongUsage } from '../terminal/cli-error.ts';
 import type { Output } from '../terminal/output.ts';
 import { count, oneLine, printJson } from '../terminal/text.ts';
-import { shownVersion } from './definition-command.ts';
+import { shownRuns, shownVersion } from './definition-command.ts';
 
 export interface DiffOptions extends PlaceOptions {
   readonly app?: string;
@@ -153,13 +155,8 @@ async function definitionIn(path: string, options: ProjectOptions, cwd: string):
 }
 
 async function storedNames({ ensembles }: Service): Promise<readonly string[]> {
-  const names: string[] = [];
-  for (let cursor: string | undefined, more = true; more; more = cursor !== undefined) {
-    const page = await ensembles.list({ limit: 250, ...(cursor !== undefined && { cursor }) });
-    names.push(...page.ensembles.map(({ name }) => name));
-    cursor = page.nextCursor;
-  }
-  return names;
+  const { items } = await readPages<'ensembles', EnsembleItem>('ensembles', (page) => ensembles.list(page));
+  return items.map(({ name }) => name);
 }
 
 /** @param isAny - one of all: what only one of the two has is shown as a difference */
@@ -170,26 +167,26 @@ async function compareOne(
   file: LoadedDefinition | undefined,
   isAny = false,
 ): Promise<Difference> {
+  const item = await service.ensembles.find(name);
   // Without a file, the newest version.
   const other = to ?? (from === undefined || file ? undefined : 'latest');
-  const right = other === undefined ? file && sideOfFile(file) : await sideOf(service, name, other);
+  const right = other === undefined ? file && sideOfFile(file) : await sideOf(service, name, other, item);
   if (!right && !isAny) {
-    await service.ensembles.get(name);
+    if (!item) await service.ensembles.get(name);
     throw wrongUsage(
       `the project has no ensemble \`${name}\`: name its file, or what to compare, such as: ensemble diff ${name} v1`,
     );
   }
-  const left = from === undefined ? await sideOf(service, name, 'latest', true) : await sideOf(service, name, from);
+  const left = from === undefined && !item ? undefined : await sideOf(service, name, from ?? 'latest', item);
   return {
     ...{ ensemble: name, from: left && shown(left), to: right && shown(right) },
     ...(await patchOf(left, right)),
-    ...(await trafficOf(service, name)),
-    running: await runningOf(service, name),
+    ...(item?.source === 'store' && (await trafficOf(service, name))),
+    running: await runningOf(service, name, item),
   };
 }
 
 async function trafficOf({ ensembles }: Service, name: string): Promise<Pick<Difference, 'traffic'>> {
-  if ((await ensembles.find(name))?.source !== 'store') return {};
   const { version, split } = await ensembles.traffic(name);
   return split || version !== 'latest' ? { traffic: { version, ...(split && { split }) } } : {};
 }
@@ -202,29 +199,25 @@ function sideOfFile({ name, version, written, whole, file = 'code' }: LoadedDefi
   return { title: `${name} ${file}`, version, written, whole };
 }
 
-/** @param ref - `latest`, a label, a hash, or the id of an execution @param mayLack - whether the name may be unknown */
-async function sideOf(service: Service, name: string, ref: string): Promise<Side>;
-async function sideOf(service: Service, name: string, ref: string, mayLack: true): Promise<Side | undefined>;
+/** @param ref - `latest`, a label, a hash, or the id of an execution */
 async function sideOf(
   { ensembles, executions }: Service,
   name: string,
   ref: string,
-  mayLack = false,
-): Promise<Side | undefined> {
+  item: EnsembleItem | undefined,
+): Promise<Side> {
   if (/^exec[_-]/.test(ref)) {
     const { ensemble, version, definition } = await executions.definition(ref);
     if (ensemble !== name) throw wrongUsage(`${ref} is an execution of \`${ensemble}\`, not of \`${name}\``);
     return { title: `${name} ${version} of ${ref}`, version, whole: definition as unknown as JsonObject };
   }
-  const item = mayLack ? await ensembles.find(name) : await ensembles.get(name);
-  if (!item) return undefined;
   const found = await ensembles.version(name, ref);
   const definition = found.definition as unknown as JsonObject;
   const title = `${name} ${shownVersion(found)}`;
   return {
     ...shown({ ...found, title }),
     title,
-    ...(item.source === 'code' ? { whole: definition } : { written: definition }),
+    ...(item?.source === 'code' ? { whole: definition } : { written: definition }),
   };
 }
 
@@ -274,18 +267,22 @@ function inOrderOf(value: Json, like: Json | undefined): Json {
 /** How many executions are counted, at most. */
 const MAX_COUNTED = 10_000;
 
-async function runningOf({ executions, ensembles }: Service, ensemble: string): Promise<readonly Running[]> {
+async function runningOf(
+  { executions, ensembles }: Service,
+  ensemble: string,
+  item: EnsembleItem | undefined,
+): Promise<readonly Running[]> {
   const counts = new Map<string, number>();
-  let counted = 0;
-  for (const status of OPEN_STATUSES)
-    for (let cursor: string | undefined, more = true; more && counted < MAX_COUNTED; more = cursor !== undefined) {
-      const page = await executions.list({ ensemble, status, limit: 250, values: false, ...(cursor && { cursor }) });
-      for (const { version } of page.executions) counts.set(version, (counts.get(version) ?? 0) + 1);
-      counted += page.executions.length;
-      cursor = page.nextCursor;
-    }
+  let left = MAX_COUNTED;
+  for (const status of OPEN_STATUSES) {
+    if (left <= 0) break;
+    const read = (page: PageRequest) => executions.list({ ...page, ensemble, status, values: false });
+    const { items } = await readPages<'executions', Execution<unknown>>('executions', read, left);
+    for (const { version } of items) counts.set(version, (counts.get(version) ?? 0) + 1);
+    left -= items.length;
+  }
   if (counts.size === 0) return [];
-  const versions = (await ensembles.find(ensemble)) ? await ensembles.versions(ensemble) : [];
+  const versions = item ? await ensembles.versions(ensemble) : [];
   const labels = new Map([...versions].reverse().map(({ version, label }) => [version, label]));
   return [...counts]
     .sort(([, a], [, b]) => b - a)
@@ -305,12 +302,7 @@ function print(
   else if (!to) say(`${colors.dim('-')} ${name}: is not in the project\n`);
   else if (onlyAgents) say(`${colors.yellow('~')} ${name}: only a shared agent that it uses differs\n`);
   else print(patch);
-  if (traffic) {
-    const shares = Object.entries(traffic.split ?? { [traffic.version]: 100 });
-    say(
-      `  new executions run ${oneLine(shares.map(([one, share]) => (share === 100 ? one : `${one} ${share} %`)).join(', '))}\n`,
-    );
-  }
+  if (traffic) say(`  new executions run ${oneLine(shownRuns(traffic))}\n`);
   const counted = running.reduce((sum, one) => sum + one.count, 0);
   for (const one of running) {
     const isOther = one.version !== (to ?? from)?.version;

@@ -31,3 +31,13 @@ export function oneOf(values: readonly string[], word: 'or' | 'and' = 'or'): str
   const names = values.map(quoted);
   return names.length < 2 ? (names[0] ?? '') : `${names.slice(0, -1).join(', ')} ${word} ${names.at(-1)}`;
 }
+
+const MAX_LISTED = 10;
+
+/** Such as `v2, v1`; of many, the first 10 and how many there are. */
+export function listOfNames(names: readonly string[]): string {
+  if (names.length === 0) return 'none';
+  return names.length > MAX_LISTED
+    ? `${names.slice(0, MAX_LISTED).join(', ')}, ... (${names.length})`
+    : names.join(', ');
+}

@@ -1,7 +1,7 @@
 /** The versions of a definition that a store keeps: the newest 100 of each name. Pure. */
 
 import { OrchestratorError } from '../base/errors.ts';
-import { quoted } from '../base/wording.ts';
+import { listOfNames, quoted } from '../base/wording.ts';
 
 /** One version of a definition: what was stored, when, by whom, and why. */
 export interface DefinitionVersion {
@@ -89,13 +89,10 @@ export function addVersion(
   return [added, ...versions].filter((one, i) => i < MAX_VERSIONS || kept.has(one.version));
 }
 
-const SHOWN = 10;
-
 /** @param what - such as `ensemble \`order\`` */
 export function noSuchVersion(what: string, ref: string, versions: readonly DefinitionVersion[]): OrchestratorError {
   const known = [...new Set(versions.map(({ version, label }) => label ?? version))];
-  const more = known.length > SHOWN ? `, ... (${known.length})` : '';
-  const has = known.length === 0 ? 'it has no labels' : `it has ${known.slice(0, SHOWN).join(', ')}${more}`;
+  const has = known.length === 0 ? 'it has no labels' : `it has ${listOfNames(known)}`;
   const message = `${what} has no version ${quoted(ref)}: name \`latest\`, a label or a hash; ${has}`;
   return new OrchestratorError('VERSION_NOT_FOUND', message, { details: { ref, versions: known } });
 }

@@ -51,7 +51,8 @@ function triggerOf({ type, cron, timezone, dryRun }: Execution['trigger']): stri
   return dryRun ? `${started}, dry run: nothing was done` : started;
 }
 
-function sharesOf(split: Readonly<Record<string, number>>): string {
+/** Such as `v2 10 %, v1 90 %`. */
+export function sharesOf(split: Readonly<Record<string, number>>): string {
   return Object.entries(split)
     .map(([version, share]) => `${version} ${share} %`)
     .join(', ');

@@ -28,6 +28,10 @@ function callerOf(principal: Principal | undefined) {
   return { actor: principal.name, webhooks: hasScope(principal, 'execute:ensembles') };
 }
 
+function definitionsOf<K extends 'ensemble' | 'agent'>(kind: K) {
+  return (orchestrator: Orchestrator) => orchestrator[`${kind}s`] as unknown as Definitions<`${K}s`, ItemOf<K>>;
+}
+
 /** The specification's paginated list. */
 export const workflowCalls = [
   call('GET /workflows', {
@@ -52,7 +56,7 @@ export const workflowCalls = [
 export function definitionCalls<P extends string, K extends 'ensemble' | 'agent'>(path: P, kind: K) {
   const suffix = path.startsWith('//') ? 'Unprefixed' : '';
   const name = `${kind === 'ensemble' ? 'Ensemble' : 'Agent'}${suffix}`;
-  const of = (orchestrator: Orchestrator) => orchestrator[`${kind}s`] as unknown as Definitions<`${K}s`, ItemOf<K>>;
+  const of = definitionsOf(kind);
   const reads = { scope: `read:${kind}s` } as const;
   const changes = { scope: `write:${kind}s`, of: kind, readsIfMatch: true } as const;
   const item = { replies: { 200: 'Definition' }, etag: ({ version }: ItemOf<K>) => version } as const;
@@ -104,7 +108,7 @@ export function definitionCalls<P extends string, K extends 'ensemble' | 'agent'
 /** The versions of a name. */
 export function versionCalls<P extends string, K extends 'ensemble' | 'agent'>(path: P, kind: K) {
   const name = kind === 'ensemble' ? 'Ensemble' : 'Agent';
-  const of = (orchestrator: Orchestrator) => orchestrator[`${kind}s`] as unknown as Definitions<`${K}s`, ItemOf<K>>;
+  const of = definitionsOf(kind);
   const reads = { scope: `read:${kind}s`, of: kind } as const;
   return [
     call(`GET ${path}/:name/versions`, {

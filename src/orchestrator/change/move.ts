@@ -13,14 +13,7 @@ import { type Handover, isTakenSignal, type StepRecord } from '../../engine/exec
 import type { Principal } from '../../engine/access/token.ts';
 import type { AttachedEngine } from '../../engine/execution/execution-engine.port.ts';
 import type { Clock } from '../../engine/host/clock.port.ts';
-import type { MaybePromise } from '../../engine/operation/operation.port.ts';
-import type {
-  ExecutionQuery,
-  RecordReader,
-  Repin,
-  Storage,
-  StoredDefinition,
-} from '../../engine/storage/storage.port.ts';
+import type { ExecutionQuery, RecordReader, Repin, Storage } from '../../engine/storage/storage.port.ts';
 import type { Turns } from '../../engine/events/rules/execution-events.ts';
 import type { ReplayDifference } from '../../engine/running/replay-journal.ts';
 import type { LoadedEnsemble } from '../definitions/load-definitions.ts';
@@ -28,6 +21,7 @@ import { checkPrincipal } from '../options/options.ts';
 import { type ExecutionSelection, readExecutionFilter } from '../runs/execution-filter.ts';
 import { BUSY, replayOpen } from './replay-open.ts';
 import { awaitedSignals, createPayloadCheck } from '../signals/signal-forms.ts';
+import { createReadTargets, NO_TARGET, type TargetDependencies, type Targets } from './move-targets.ts';
 import { type NameMap, unknownName } from './same-steps.ts';
 import { readRecords } from '../runs/read-records.ts';
 
@@ -71,29 +65,23 @@ export interface Moves {
 /** What became of one execution. */
 export type Moved = 'moved' | 'unchanged' | RefusedMove;
 
-interface MoveDependencies {
+interface MoveDependencies extends TargetDependencies {
   readonly storage: Pick<Storage, 'executions' | 'definitions' | 'signals'>;
   readonly records: RecordReader;
   readonly turns: Turns;
   readonly clock: Clock;
   readonly env: Readonly<Record<string, string>>;
-  /** The ensemble with a name. @throws NOT_FOUND */
-  findNewest(name: string): MaybePromise<LoadedEnsemble>;
-  /** The hash that a label or a hash names. @throws VERSION_NOT_FOUND */
-  hashOf(ensemble: string, ref: string): MaybePromise<string>;
-  restore(definition: StoredDefinition, ensemble: string): MaybePromise<LoadedEnsemble | string>;
   readonly engine: Pick<AttachedEngine, 'runDue' | 'signal' | 'onlyQueues'>;
 }
 
 export interface Mover {
   move(options: MoveOptions): Promise<Moves>;
-  /** Moves one execution. */
-  moveOne(
-    id: string,
-    ensemble: string,
-    options: Pick<MoveOptions, 'to' | 'map' | 'dryRun' | 'principal'>,
-  ): Promise<Moved>;
+  /** @returns a function that moves one execution. What the options name is read once for all of them */
+  prepare(options: HowToMove): MoveOne;
 }
+
+type HowToMove = Pick<MoveOptions, 'to' | 'map' | 'dryRun' | 'principal'>;
+export type MoveOne = (id: string, ensemble: string) => Promise<Moved>;
 
 const KEYS = [
   ...['id', 'ensemble', 'status', 'parentId', 'tag', 'since', 'until', 'search'],
@@ -107,54 +95,10 @@ const MAX_MOVES = 20;
 const MAX_TRIES = 3;
 
 export function createMover(dependencies: MoveDependencies): Mover {
-  const { storage, records, turns, clock, env, findNewest, hashOf, restore, engine } = dependencies;
+  const { storage, records, turns, clock, env, engine } = dependencies;
   const { executions, definitions } = storage;
   const checkPayload = createPayloadCheck();
-
-  /** @throws NOT_FOUND, VERSION_NOT_FOUND, NOT_CONFIGURED */
-  const targetOf = async (ensemble: string, to: string): Promise<LoadedEnsemble> => {
-    if (to === 'latest') return findNewest(ensemble);
-    const current = await orUndefined(findNewest, ensemble);
-    if (current?.compiled.stored.version === to) return current;
-    const stored = await definitions.get(await hashOf(ensemble, to));
-    if (!stored || stored.definition.name !== ensemble) {
-      const message = `\`to\`: the store has no definition ${to} of ensemble \`${ensemble}\``;
-      throw new OrchestratorError('VERSION_NOT_FOUND', message);
-    }
-    const loaded = await restore(stored, ensemble);
-    if (typeof loaded !== 'string') return loaded;
-    throw new OrchestratorError('NOT_CONFIGURED', `\`to\`: this process can't use definition ${to}: ${loaded}`);
-  };
-
-  /** The hash of a version. Undefined for any other text. */
-  const versionOf = async (ensemble: string, ref: string): Promise<string | undefined> => {
-    try {
-      return await hashOf(ensemble, ref);
-    } catch (error) {
-      if (isOrchestratorError(error, 'VERSION_NOT_FOUND')) return undefined;
-      throw error;
-    }
-  };
-
-  /** A map has names, and versions that are moved to others. */
-  const readMap = async (ensemble: string, map: NameMap = {}): Promise<ReadMap> => {
-    const names: Record<string, string> = {};
-    const versions = new Map<string, string>();
-    for (const [from, name] of Object.entries(map)) {
-      const version = await versionOf(ensemble, from);
-      const isVersion = version !== undefined && (name === 'latest' || (await versionOf(ensemble, name)) !== undefined);
-      if (isVersion) versions.set(version, name);
-      else names[from] = name;
-    }
-    return { names, versions };
-  };
-
-  /** A wrong name is found before anything is moved. @throws as `targetOf` */
-  const checkTargets = async (ensemble: string, { to, map }: Pick<MoveOptions, 'to' | 'map'>): Promise<void> => {
-    const { versions } = await readMap(ensemble, map);
-    const targets = [...versions.values(), ...(to === undefined && versions.size > 0 ? [] : [to ?? 'latest'])];
-    for (const target of targets) await targetOf(ensemble, target);
-  };
+  const readTargets = createReadTargets(dependencies);
 
   const recordsOf = async (id: string): Promise<StepRecord[]> => {
     const steps: StepRecord[] = [];
@@ -163,18 +107,15 @@ export function createMover(dependencies: MoveDependencies): Mover {
   };
 
   /** The signals of a name that no wait has taken. */
-  const earlySignals = async (id: string, steps: readonly StepRecord[], name: string) => {
-    const taken = new Set(
-      steps.filter(isTakenSignal).map(({ output }) => (output as { readonly signal: Json }).signal),
-    );
+  const earlySignals = async (id: string, taken: TakenIds, name: string) => {
     const sent = await storage.signals.list(id, { name, after: 0, limit: PAGE });
     return sent.filter((signal) => !taken.has(signal.id));
   };
 
   /** Passes signals that no wait has taken on under their new names. Their ids make a second time the same. */
-  const passOn = async (executionId: string, steps: readonly StepRecord[], map: NameMap): Promise<void> => {
+  const passOn = async (executionId: string, taken: TakenIds, map: NameMap): Promise<void> => {
     for (const [from, name] of Object.entries(map))
-      for (const { id, payload, createdAt } of await earlySignals(executionId, steps, from))
+      for (const { id, payload, createdAt } of await earlySignals(executionId, taken, from))
         await engine.signal({ id: `${id}>${name}`, executionId, name, payload, createdAt });
   };
 
@@ -182,7 +123,7 @@ export function createMover(dependencies: MoveDependencies): Mover {
   const unfitSignal = async (
     { compiled }: LoadedEnsemble,
     id: string,
-    steps: readonly StepRecord[],
+    taken: TakenIds,
     map: NameMap,
   ): Promise<ReplayDifference | undefined> => {
     const awaited = awaitedSignals(compiled.stored.definition.flow);
@@ -190,7 +131,7 @@ export function createMover(dependencies: MoveDependencies): Mover {
     for (const [name, form] of awaited) {
       const from = Object.keys(map).filter((old) => map[old] === name);
       for (const old of form?.fields ? [name, ...from] : [])
-        for (const { payload } of await earlySignals(id, steps, old))
+        for (const { payload } of await earlySignals(id, taken, old))
           try {
             checkPayload(form, name, payload);
           } catch (error) {
@@ -238,17 +179,20 @@ export function createMover(dependencies: MoveDependencies): Mover {
       const before = await definitions.get(pinned.version);
       if (!before) return { ...busy(record.status), reason: `its definition ${pinned.version} is not stored` };
       const steps = await recordsOf(id);
+      const taken: TakenIds = new Set(
+        steps.filter(isTakenSignal).map(({ output }) => (output as { readonly signal: Json }).signal),
+      );
       const { waitingFor = [], omitted, moves = [] } = pinned.handover ?? {};
       const definition = before.definition as unknown as EnsembleDefinition;
       const about = { execution: accepted, steps, status: record.status, waitingFor, omitted, definition, moves };
       const difference =
         unknownName(target.compiled.stored.definition as unknown as EnsembleDefinition, map) ??
         (await replayOpen(target, about, env, map)) ??
-        (await unfitSignal(target, id, steps, map));
+        (await unfitSignal(target, id, taken, map));
       if (difference) return difference;
       if (dryRun) return 'moved';
       await definitions.put(stored);
-      await passOn(id, steps, map);
+      await passOn(id, taken, map);
       const move: ExecutionMove = {
         ...{ from: pinned.version, to: stored.version, at: clock.now() },
         ...(principal && { by: principal.name }),
@@ -256,7 +200,7 @@ export function createMover(dependencies: MoveDependencies): Mover {
       };
       if (await executions.repin(id, repinOf(pinned.epoch, move, pinned.handover))) {
         // One may have come between.
-        await passOn(id, steps, map);
+        await passOn(id, taken, map);
         wake();
         return 'moved';
       }
@@ -264,17 +208,15 @@ export function createMover(dependencies: MoveDependencies): Mover {
     return busy('running');
   };
 
-  const moveOne: Mover['moveOne'] = async (id, ensemble, options) => {
+  const moveBy = async (options: HowToMove, targets: Targets, id: string, ensemble: string): Promise<Moved> => {
     const refuse = (difference: ReplayDifference): RefusedMove => ({ executionId: id, ensemble, ...difference });
     const none = { expected: null, found: null };
     if (agentAlone(ensemble) !== undefined)
       return refuse({ at: 'ensemble', ...none, reason: 'an agent that runs alone has no flow' });
     try {
-      const { names, versions } = await readMap(ensemble, options.map);
-      const pinned = versions.size > 0 ? await executions.getPinned(id) : undefined;
-      const to = (pinned && versions.get(pinned.version)) ?? options.to ?? (versions.size > 0 ? undefined : 'latest');
-      if (to === undefined) return 'unchanged';
-      const moved = await moveTo(await targetOf(ensemble, to), id, { ...options, map: names });
+      const found = await targets.of(id, ensemble);
+      if (!found) return 'unchanged';
+      const moved = await moveTo(found.target, id, { ...options, map: found.names });
       return typeof moved === 'string' ? moved : refuse(moved);
     } catch (error) {
       if (!isOrchestratorError(error) || !NO_TARGET.has(error.code)) throw error;
@@ -282,10 +224,18 @@ export function createMover(dependencies: MoveDependencies): Mover {
     }
   };
 
+  const prepare: Mover['prepare'] = (options) => {
+    const targets = readTargets(options);
+    return (id, ensemble) => moveBy(options, targets, id, ensemble);
+  };
+
   const move: Mover['move'] = async (options) => {
     const queries = readOptions(options);
     const { id, ensemble } = options;
-    if (ensemble !== undefined) await checkTargets(ensemble, options);
+    const targets = readTargets(options);
+    const moveOne: MoveOne = (one, of) => moveBy(options, targets, one, of);
+    // A wrong name is found before anything is moved.
+    if (ensemble !== undefined) await targets.check(ensemble);
     const limit = pLimit(AT_ONCE);
     const outcomes: Record<'moved' | 'unchanged' | 'refused', number> = { moved: 0, unchanged: 0, refused: 0 };
     const refusals: RefusedMove[] = [];
@@ -299,46 +249,28 @@ export function createMover(dependencies: MoveDependencies): Mover {
     if (id !== undefined) {
       const found = await records.executions.getStatus(normalizeExecutionId(id));
       if (!found) throw new OrchestratorError('NOT_FOUND', `there is no execution ${id}`);
-      if (agentAlone(found.ensemble) === undefined) await checkTargets(found.ensemble, options);
-      take(await moveOne(found.id, found.ensemble, options));
+      if (agentAlone(found.ensemble) === undefined) await targets.check(found.ensemble);
+      take(await moveOne(found.id, found.ensemble));
     } else {
       for (const query of queries)
         for await (const page of pagesOf(records, {
           ...query,
           until: Math.min(query.until ?? Infinity, clock.now() + 1),
         }))
-          for (const outcome of await Promise.all(
-            page.map((one) => limit(() => moveOne(one.id, one.ensemble, options))),
-          ))
+          for (const outcome of await Promise.all(page.map((one) => limit(() => moveOne(one.id, one.ensemble)))))
             take(outcome);
     }
     const matched = outcomes.moved + outcomes.unchanged + outcomes.refused;
     return { matched, ...outcomes, refusals };
   };
-  return { move, moveOne };
+  return { move, prepare };
 }
 
-/** What a `map` says of one ensemble. */
-interface ReadMap {
-  readonly names: NameMap;
-  /** The target of the executions of a version, by its hash. */
-  readonly versions: ReadonlyMap<string, string>;
-}
-
-/** Why there is nothing to move an execution to. */
-const NO_TARGET: ReadonlySet<string> = new Set(['NOT_FOUND', 'VERSION_NOT_FOUND', 'NOT_ACTIVE', 'NOT_CONFIGURED']);
+/** The ids of the signals that waits have taken. */
+type TakenIds = ReadonlySet<Json>;
 
 function busy(found: string): ReplayDifference {
   return { at: 'status', expected: 'waiting', found, reason: BUSY };
-}
-
-async function orUndefined(find: MoveDependencies['findNewest'], name: string): Promise<LoadedEnsemble | undefined> {
-  try {
-    return await find(name);
-  } catch (error) {
-    if (isOrchestratorError(error) && NO_TARGET.has(error.code)) return undefined;
-    throw error;
-  }
 }
 
 /** The execution is due at once: what it waits for may have changed, and the store knows only what it waited for before. */

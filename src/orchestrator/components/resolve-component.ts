@@ -2,7 +2,7 @@
 
 import { OrchestratorError } from '../../engine/base/errors.ts';
 import { andThen, type MaybePromise } from '../../engine/base/maybe-promise.ts';
-import { quoted } from '../../engine/base/wording.ts';
+import { listOfNames, quoted } from '../../engine/base/wording.ts';
 import {
   type ComponentReference,
   compareVersions,
@@ -109,7 +109,6 @@ function versionOf(reference: ComponentReference, component: StoredComponent | u
 }
 
 const MAX_KNOWN = 10_000;
-const SHOWN = 10;
 const COMMAND = 'ensemble component';
 
 function notFound(
@@ -144,9 +143,4 @@ export function noComponent(name: string): OrchestratorError {
 
 function highestFirst(versions: StoredComponent['versions']): readonly string[] {
   return versions.map(({ version }) => version).sort((a, b) => compareVersions(b, a));
-}
-
-function listOfNames(names: readonly string[]): string {
-  if (names.length === 0) return 'none';
-  return names.length > SHOWN ? `${names.slice(0, SHOWN).join(', ')}, ... (${names.length})` : names.join(', ');
 }

@@ -109,16 +109,9 @@ export function createDefinitions<Key extends string, Item extends DefinitionIte
       await readStored(name);
       return replace(name, given, options, () => notes);
     },
-    async versions(name) {
-      const inCode = code.get(name);
-      if (!inCode) return versionsOf(await readStored(name)).map(toShown);
-      const { version, createdAt } = codeItem(name, inCode);
-      return [{ version, createdAt }];
-    },
+    versions: async (name) => (await readVersions(name)).versions.map(toShown),
     async version(name, ref) {
-      const inCode = code.get(name);
-      const item = inCode ? codeItem(name, inCode) : await readStored(name);
-      const versions = inCode ? [{ version: item.version, createdAt: item.createdAt }] : versionsOf(item as StoredItem);
+      const { item, versions } = await readVersions(name);
       const found = versionIn(name, versions, ref);
       return { ...toShown(found), ...(await contentOf(item, versions, found)) };
     },
@@ -127,8 +120,7 @@ export function createDefinitions<Key extends string, Item extends DefinitionIte
       const { to, ...rest } = options;
       const notes = readNotes(rest);
       refuseCode(name);
-      const item = await readStored(name);
-      const versions = versionsOf(item);
+      const { item, versions } = await readVersions(name);
       const found = versionIn(name, versions, to);
       const { definition, text } = await contentOf(item, versions, found);
       const { label } = found;
@@ -182,6 +174,16 @@ export function createDefinitions<Key extends string, Item extends DefinitionIte
     });
     if (kind === 'agent') await updateUsers(name);
     return storedItem(written);
+  }
+
+  async function readVersions(name: string) {
+    const inCode = code.get(name);
+    if (!inCode) {
+      const item = await readStored(name);
+      return { item, versions: versionsOf(item) };
+    }
+    const item = codeItem(name, inCode);
+    return { item, versions: [{ version: item.version, createdAt: item.createdAt }] };
   }
 
   function versionIn(name: string, versions: readonly StoredVersion[], ref: string): StoredVersion {
@@ -284,12 +286,12 @@ export function createDefinitions<Key extends string, Item extends DefinitionIte
   }
 }
 
-/** Every listing reads the notes of all versions. */
-const MAX_NOTE = 1_000;
 function toShown({ textHash: _hash, ...version }: StoredVersion) {
   return version;
 }
 
+/** Every listing reads the notes of all versions. */
+const MAX_NOTE = 1_000;
 const VERSION_KEYS = ['label', 'message', 'commit', 'actor'] as const;
 
 /** @throws INVALID_REQUEST */

@@ -9,7 +9,7 @@ import type { Clock } from '../../engine/host/clock.port.ts';
 import type { Logger } from '../../engine/host/logger.port.ts';
 import type { ExecutionQuery, Storage } from '../../engine/storage/storage.port.ts';
 import type { Executions } from '../runs/executions.ts';
-import type { Mover } from '../change/move.ts';
+import type { MoveOne, Mover } from '../change/move.ts';
 import type { AdvanceOptions, TimedTask } from '../timed/timed-work.ts';
 import type { JobDocuments } from './job-documents.ts';
 import type { JobFailure, StoredJob } from './jobs.ts';
@@ -18,7 +18,7 @@ export interface JobWorkDependencies {
   readonly storage: Pick<Storage, 'executions' | 'tokens' | 'capabilities'>;
   readonly stored: JobDocuments<StoredJob>;
   readonly executions: Pick<Executions, 'cancel' | 'retry'>;
-  readonly mover: Pick<Mover, 'moveOne'>;
+  readonly mover: Pick<Mover, 'prepare'>;
   readonly clock: Clock;
   readonly ids: IdSource;
   readonly logger: Logger;
@@ -199,8 +199,10 @@ async function actOn(one: Step, page: readonly Execution[]): Promise<boolean> {
   return true;
 }
 
-const actOnEach = ({ dependencies, job }: Step, some: readonly Execution[]) =>
-  Promise.all(some.map((one) => act(dependencies, job, one)));
+const actOnEach = ({ dependencies, job }: Step, some: readonly Execution[]) => {
+  const moveOne = dependencies.mover.prepare(job);
+  return Promise.all(some.map((one) => act(dependencies, job, moveOne, one)));
+};
 
 async function remove(
   { dependencies, willDelete }: Step,
@@ -225,8 +227,9 @@ function note(progress: Progress, { createdAt, id }: Execution, outcome: Outcome
 }
 
 async function act(
-  { executions, mover }: JobWorkDependencies,
-  { action, principal, to = '', map }: StoredJob,
+  { executions }: JobWorkDependencies,
+  { action, principal }: StoredJob,
+  moveOne: MoveOne,
   record: Execution,
 ): Promise<Outcome | 'held-up'> {
   const { id: executionId } = record;
@@ -236,7 +239,7 @@ async function act(
       await executions.cancel(executionId);
     } else if (action === 'move') {
       if (isFinal(record.status)) return 'unchanged';
-      const moved = await mover.moveOne(executionId, record.ensemble, { to, map, principal });
+      const moved = await moveOne(executionId, record.ensemble);
       if (typeof moved !== 'string') return { executionId, code: 'CONFLICT', message: `${moved.at}: ${moved.reason}` };
       return moved === 'moved' ? 'changed' : 'unchanged';
     } else {

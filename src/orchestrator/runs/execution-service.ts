@@ -216,7 +216,7 @@ export function createExecutionService(dependencies: ExecutionServiceDependencie
         ...{
           executionId: id,
           ensemble: ensemble.compiled.name,
-          trigger: failed.trigger.traffic ? withoutTraffic(failed.trigger) : failed.trigger,
+          trigger: withoutTraffic(failed.trigger),
         },
         ...{ caller: traceOf(failed.trigger), isDetached: true },
       });

@@ -30,7 +30,7 @@ export function createTimedParts(
       /** Rollouts and shadows. */
       readonly more: readonly Pick<Rollouts, 'task' | 'attach'>[];
       readonly executions: Executions;
-      readonly mover: Pick<Mover, 'moveOne'>;
+      readonly mover: Pick<Mover, 'prepare'>;
     },
 ): TimedOrchestratorDependencies {
   const { storage, clock, logger, ensembles, executionService, more } = dependencies;
