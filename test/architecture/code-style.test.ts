@@ -19,7 +19,7 @@ const FAMILIES =
 /** Other short files with one importer, each with its reason. */
 const SHORT: Readonly<Record<string, string>> = {
   'adapters/mcp/client-package.ts': 'it is loaded with `import()`',
-  'engine/running/usage-total.ts': 'its importer has the largest size',
+  'engine/running/store-with-state.ts': 'its importer has the largest size',
   'orchestrator/runs/log-end.ts': 'its importer has the largest size',
 };
 

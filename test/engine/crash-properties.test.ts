@@ -76,6 +76,17 @@ function expectCleanedUp(flow: readonly Step[], { effects }: History): void {
   }
 }
 
+/** Whether a loop has a wait, or a step that is retried, in its body. */
+function waitsInLoop(flow: readonly Step[]): boolean {
+  return some(flow, (step) => {
+    if (step.kind !== 'while' && step.kind !== 'foreach') return false;
+    return some(step.body, (inner) => {
+      if (inner.kind === 'agent') return inner.script === 'flaky';
+      return inner.kind === 'sleep' || inner.kind === 'wait';
+    });
+  });
+}
+
 function agentsIn(steps: readonly Step[]): ReadonlySet<string> {
   const names = new Set<string>();
   some(steps, (step) => {
@@ -97,6 +108,26 @@ describe('random flows, crashes at random commits', () => {
       { numRuns: 1000 * RUNS, seed: SEED },
     );
     expect(died).toBeGreaterThan(400 * RUNS);
+  }, 120_000);
+
+  it('one step at a time, with loops whose waits suspend the execution: the same (1,000 flows)', async () => {
+    await fc.assert(
+      fc.asyncProperty(sequentialFlow, deaths, options, async (flow, fates, how) => {
+        fc.pre(waitsInLoop(flow));
+        expectAsReference(flow, await runWithCrashes(flow, fates, { ...how, stretch: 100 }), true);
+      }),
+      { numRuns: 1000 * RUNS, seed: SEED + 3, maxSkipsPerRun: 100 },
+    );
+  }, 120_000);
+
+  it('concurrent steps that never fail, with loops whose waits suspend the execution: the same (400 flows)', async () => {
+    await fc.assert(
+      fc.asyncProperty(concurrentFlow, deaths, options, async (flow, fates, how) => {
+        fc.pre(isOneThing(flow) && waitsInLoop(flow));
+        expectAsReference(flow, await runWithCrashes(flow, fates, { ...how, stretch: 100 }), false);
+      }),
+      { numRuns: 400 * RUNS, seed: SEED + 4, maxSkipsPerRun: 100 },
+    );
   }, 120_000);
 
   it('concurrent steps that never fail: the outputs equal those of sequential steps (400 flows)', async () => {

@@ -37,6 +37,8 @@ export interface CrashOptions {
   /** When the cancellation is requested, ms after the start. */
   readonly cancelAt?: number | undefined;
   readonly timeout?: number | undefined;
+  /** How many times as long all waits take. From 100 on, each wait suspends its execution. Default 1. */
+  readonly stretch?: number;
 }
 
 const MAX_MS = 60_000;
@@ -47,7 +49,7 @@ export function runWithCrashes(
   deaths: readonly Death[],
   options: CrashOptions,
 ): Promise<CrashRun> {
-  const { later, pace, durability, cancelAt, timeout } = options;
+  const { later, pace, durability, cancelAt, timeout, stretch = 1 } = options;
   const scriptsOn = (clock: ManualClock): Record<string, SuiteScript> => ({
     async ok({ execution, signal }) {
       const { agent } = execution;
@@ -64,7 +66,7 @@ export function runWithCrashes(
   });
   const ensemble = {
     name: 'e',
-    ...toDefinition(flow),
+    ...toDefinition(flow, stretch),
     ...(durability && { execution: { durability } }),
     ...(timeout !== undefined && { timeout }),
   };
@@ -83,7 +85,7 @@ export function runWithCrashes(
     const isOver = async () => isFinal((await find())?.status ?? 'running');
     // Some signals come before a wait begins, some while no process runs the execution, and each comes twice.
     const send = (number: number) => {
-      world.later(number === 0 ? 1 : SIGNALLED_EVERY, async () => {
+      world.later(number === 0 ? 1 : SIGNALLED_EVERY * stretch, async () => {
         const { id: executionId, status } = (await find()) ?? {};
         if (status && isFinal(status)) return;
         const signal = { id: `sig_${number}`, name: SIGNAL, payload: PAYLOAD, createdAt: world.clock.now() };
@@ -115,7 +117,7 @@ export function runWithCrashes(
         );
         if (!control.triggered) await cancel();
       }
-      await world.until('its end, or a death', async () => control.triggered || (await isOver()), MAX_MS);
+      await world.until('its end, or a death', async () => control.triggered || (await isOver()), MAX_MS * stretch);
       if (await isOver()) break;
       if (!(await find())) break;
       died += 1;

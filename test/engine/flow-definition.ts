@@ -9,7 +9,8 @@ export const SIGNALLED_EVERY = 300;
 
 type Fields = Readonly<Record<string, unknown>>;
 
-export function toDefinition(flow: readonly Step[]): Fields {
+/** @param stretch - how many times as long all waits take */
+export function toDefinition(flow: readonly Step[], stretch = 1): Fields {
   const views = [...declared(flow)].map((name) => [
     name,
     {
@@ -22,7 +23,7 @@ export function toDefinition(flow: readonly Step[]): Fields {
   return {
     state: { initial: { count: 0 } },
     agents: members(flow),
-    flow: flow.map(toStep),
+    flow: flow.map((step) => toStep(step, stretch)),
     outputs: { ...Object.fromEntries(views), count: '${state.count}' },
   };
 }
@@ -35,8 +36,8 @@ function members(steps: readonly Step[]): readonly Fields[] {
   });
 }
 
-function toStep(step: Step): Fields {
-  const list = (steps: readonly Step[]) => steps.map(toStep);
+function toStep(step: Step, stretch: number): Fields {
+  const list = (steps: readonly Step[]) => steps.map((inner) => toStep(inner, stretch));
   switch (step.kind) {
     case 'agent':
       return {
@@ -45,7 +46,7 @@ function toStep(step: Step): Fields {
         config: { script: step.script },
         ...toCondition(step.condition),
         ...(step.continueOnError && { continueOnError: true }),
-        ...(step.script === 'flaky' && { retry: { maxAttempts: 3, backoff: 'fixed', delay: 10 } }),
+        ...(step.script === 'flaky' && { retry: { maxAttempts: 3, backoff: 'fixed', delay: 10 * stretch } }),
         ...(step.counts && { setState: { count: '${state.count + 1}' } }),
         // The input of an attempt must be the same when the attempt is made again.
         input: {
@@ -100,10 +101,10 @@ function toStep(step: Step): Fields {
         ...(step.finally && { finally: list(step.finally) }),
       };
     case 'wait':
-      if (step.never) return { wait: 'never', timeout: 500, onTimeout: 'continue', ...toNamed(step) };
-      return { wait: SIGNAL, timeout: '1h', ...toNamed(step) };
+      if (step.never) return { wait: 'never', timeout: 500 * stretch, onTimeout: 'continue', ...toNamed(step) };
+      return { wait: SIGNAL, timeout: 3_600_000 * stretch, ...toNamed(step) };
     case 'sleep':
-      return { sleep: step.ms, ...toNamed(step) };
+      return { sleep: step.ms * stretch, ...toNamed(step) };
     case 'route':
       return {
         agent: step.name,

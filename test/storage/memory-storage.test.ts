@@ -290,6 +290,7 @@ describe('memoryStorage, due executions', () => {
       storage.executions.countOpen(1),
       storage.executions.countAccepted(0, 1),
       storage.executions.getStep(id, 'flow[0]'),
+      storage.executions.getSteps(id, ['flow[0]']),
       storage.executions.skipSteps(id, 1),
       storage.executions.listEndedWaits(id, 'go', 0),
       storage.executions.countDescendants(id, 1),

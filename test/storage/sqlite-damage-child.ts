@@ -31,6 +31,7 @@ for (const path of paths) {
     () => storage.executions.listSteps(id, { limit: 100, notes: true }),
     () => storage.executions.listSteps(id, { limit: 100, after: 'flow[0]' }),
     () => storage.executions.getStep(id, 'flow[0]'),
+    () => storage.executions.getSteps(id, ['flow[0]']),
     () => storage.executions.skipSteps(id, 1),
     () => storage.executions.listEndedWaits(id, 'go', 0),
     () => storage.executions.countDescendants(id, 100),

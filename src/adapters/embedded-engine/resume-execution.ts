@@ -10,6 +10,7 @@ import type {
   CommitEntry,
   DamagedExecution,
   ExecutionEnd,
+  Fold,
   NewExecution,
   StepRecord,
 } from '../../engine/execution/stored-execution.ts';
@@ -120,9 +121,12 @@ async function beginRun(engine: EngineState, { worker, claimed, reached }: Claim
     return undefined;
   }
   let records: readonly StepRecord[] | undefined;
+  let fold = handover?.fold?.version === version ? handover.fold : undefined;
   try {
+    records = fold && (await readWithFold(engine, id, fold));
+    if (!records) fold = undefined;
     // A queued retry was stored with the results that it keeps.
-    if (begun || startsWithResults(execution)) records = await readRecords(engine, id);
+    if (!records && (begun || startsWithResults(execution))) records = await readRecords(engine, id);
   } catch (error) {
     if (!isDamage(error)) throw error;
     const message = `what is stored of it is damaged: ${error.message}`;
@@ -130,7 +134,7 @@ async function beginRun(engine: EngineState, { worker, claimed, reached }: Claim
     return undefined;
   }
   if (begun) logRecovery(engine, worker, claimed);
-  const about = { execution, worker, epoch, startedAt, records, signals, recoveries, handover, resumedAt };
+  const about = { execution, worker, epoch, startedAt, records, fold, signals, recoveries, handover, resumedAt };
   const begins = !begun || isAfterCrash(claimed);
   return launchRun(engine, { ...about, cancelled, resumed: begun, reached, begins }, loaded);
 }
@@ -188,10 +192,28 @@ async function release(engine: EngineState, worker: string, claimed: ClaimedExec
   if (afterMs > 0) engine.wakeups.wake(dueAt);
 }
 
-async function readRecords({ storage, withRetry }: EngineState, id: string): Promise<readonly StepRecord[]> {
+/** @returns undefined if not all of them are there: then the run replays what is there, and makes the rest again */
+async function readWithFold(engine: EngineState, id: string, { keys, after }: Fold) {
+  const { storage, withRetry } = engine;
+  const records: StepRecord[] = [];
+  for (let from = 0; from < keys.length; from += PAGE) {
+    const some = keys.slice(from, from + PAGE);
+    const found = await withRetry(() => storage.executions.getSteps(id, some));
+    if (found.length !== some.length) return undefined;
+    records.push(...found);
+  }
+  return [...records, ...(await readRecords(engine, id, after))];
+}
+
+/** @param first - only the records after the one with this key */
+async function readRecords(
+  { storage, withRetry }: EngineState,
+  id: string,
+  first?: string,
+): Promise<readonly StepRecord[]> {
   const records: StepRecord[] = [];
   for (;;) {
-    const after = records.at(-1)?.key;
+    const after = records.at(-1)?.key ?? first;
     const query = { after, limit: PAGE, bytes: Number.POSITIVE_INFINITY, notes: true };
     const page = await withRetry(() => storage.executions.listSteps(id, query));
     records.push(...page);

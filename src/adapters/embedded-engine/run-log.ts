@@ -31,6 +31,10 @@ export function createRunDependencies(dependencies: {
       write: (entry) => writer.write(worker, entry),
       readState: (ensemble) => read(() => storage.state.read(ensemble)),
       listSignals: (executionId, query) => read(() => storage.signals.list(executionId, query)),
+      executions: {
+        get: (executionId, query) => read(() => storage.executions.get(executionId, query)),
+        listSteps: (executionId, query) => read(() => storage.executions.listSteps(executionId, query)),
+      },
     };
     const waitForLease = () => (lease.isLeaseValid(worker) ? undefined : lease.waitForLease(worker));
     return { clock, log: storage.capabilities.shared ? { ...log, waitForLease } : log };

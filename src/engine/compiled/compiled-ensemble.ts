@@ -29,6 +29,8 @@ export interface CompiledEnsemble {
   readonly initialState: JsonObject | undefined;
   readonly timeoutMs: number | undefined;
   readonly durability: 'step' | 'none';
+  /** Whether it has a `while` or a `foreach`. */
+  readonly hasLoops: boolean;
   readonly schedules: readonly CompiledSchedule[];
   readonly webhooks: readonly Webhook[];
   /** Each at its index in the definition. Undefined for one whose settings are not known to an editor. */
@@ -212,6 +214,8 @@ export interface CompiledWhileStep {
   /** The keys of its steps are relative to one round. */
   readonly body: CompiledList;
   readonly maxIterations: number;
+  /** All names of its level. */
+  readonly names: ReadonlyMap<string, NameSlot>;
 }
 
 export interface CompiledTryStep {

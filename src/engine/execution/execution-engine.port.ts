@@ -84,6 +84,8 @@ export interface LoadedDefinition {
   readonly outbox?: Outbox | undefined;
   /** `none`: step results are stored together with the end. */
   readonly durability: 'step' | 'none';
+  /** Whether it has a `while` or a `foreach`: then a run leaves out for the next one what is over of them. Default false. */
+  readonly hasLoops?: boolean | undefined;
   /** Runs an execution over a journal. Never throws and never rejects: a failure is an outcome. */
   run(execution: NewExecution, journal: Journal, options: RunOptions): InterpretedRun;
 }

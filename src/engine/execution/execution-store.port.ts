@@ -181,6 +181,9 @@ export interface ExecutionReader {
   /** One step record, by its key. Undefined if there is none. */
   getStep(executionId: string, key: string): MaybePromise<StepRecord | undefined>;
 
+  /** The step records under these different keys, at most 1,000 of them, in the order in which they were first stored. */
+  getSteps(executionId: string, keys: readonly string[]): MaybePromise<readonly StepRecord[]>;
+
   /**
    * Skips `count` step records, decisions and marks included, in the order in which they were first stored, or all records if there are
    * fewer. Reads no outputs.

@@ -3,7 +3,7 @@
 import type { Json, JsonObject } from '../base/json/json.ts';
 import type { UsedComponent } from '../component/component.ts';
 import type { PendingWait } from './execution.ts';
-import type { StepRecord } from './stored-execution.ts';
+import type { FoldedBlock, StepRecord } from './stored-execution.ts';
 import type { MaybePromise, OperationContext } from '../operation/operation.port.ts';
 
 /**
@@ -124,8 +124,24 @@ export interface Journal {
   /** The record or decision under `key`, if it was stored before the execution was resumed. */
   replayed(key: string): StepRecord | undefined;
 
-  /** Whether a block (`flow[2].foreach`), an item (`flow[2].foreach[7]`) or a branch (`flow[3].parallel[0]`) has records to replay. */
-  hasReplayed(prefix: string): boolean;
+  /** The indexes of the items of a block (`flow[2].foreach`), or of its branches (`flow[3].parallel`), that have records to replay. */
+  replayedParts(blockKey: string): ReadonlySet<number>;
+
+  /**
+   * For a `while` (`flow[2].while`) or a `foreach` (`flow[2].foreach`): its place at the end of the last run. The records of its
+   * rounds or items that are over are not replayed then. Absent where every run replays all records.
+   */
+  folded?(blockKey: string): FoldedBlock | undefined;
+
+  /**
+   * Says how to describe a block from now on.
+   * @param describe - called when the run leaves this process, and whenever the journal forgets the keys of parts that are over.
+   *   `steps`: how many the run has counted
+   */
+  fold?(blockKey: string, describe: () => FoldedBlock & { readonly steps: number }): void;
+
+  /** Reads the records of the parts of a block that are over: from then on `step`, `decide` and `replayed` know them. @throws JournalLostError */
+  unfold?(blockKey: string): Promise<void>;
 
   /** Calls `callback` once, at the end of the replay, or at once if the replay has ended. */
   onReplayEnd(callback: () => void): void;

@@ -1,6 +1,7 @@
 /** The run log port: the ordered, durable log of one run. An engine gives each run its log; the journal is built on it. */
 
 import type { CommitEntry, NewSignal } from './stored-execution.ts';
+import type { ExecutionReader } from './execution-store.port.ts';
 import type { MaybePromise } from '../operation/operation.port.ts';
 import type { CommitResult, SignalQuery, StoredState } from '../storage/storage.port.ts';
 
@@ -16,6 +17,8 @@ export interface RunLog {
   readState(ensemble: string): MaybePromise<StoredState | undefined>;
   /** The signals of one name for an execution, in the order in which they arrived. @throws JournalLostError */
   listSignals(executionId: string, query: SignalQuery): MaybePromise<readonly NewSignal[]>;
+  /** For a run that begins with a fold: it has not read all records. @throws JournalLostError */
+  readonly executions?: Pick<ExecutionReader, 'get' | 'listSteps'>;
   /** See `Journal.waitForLease`. Absent where no other process can run the execution. */
   waitForLease?(): Promise<void> | undefined;
 }

@@ -74,6 +74,39 @@ export interface ExecutionEnd {
   readonly moves?: readonly ExecutionMove[] | undefined;
 }
 
+/** Where a `while` or a `foreach` stands: what a later run needs in place of the records of its rounds or items that are over. */
+export interface FoldedBlock {
+  /** The rounds or items that are over: ranges of indexes, each without its end, in order. */
+  readonly over: readonly (readonly [number, number])[];
+  /** What the interpreter needs to continue after them. */
+  readonly left: JsonObject;
+}
+
+/**
+ * What a run leaves so that the next one does not read the records of rounds and items that are over. Those records stay stored: a run
+ * without the fold replays them, with the same result.
+ */
+export interface Fold {
+  /** The definition whose run made it. It is of no use for another one. */
+  readonly version: string;
+  /** By the key of the block, such as `flow[2].while`. */
+  readonly blocks: Readonly<Record<string, FoldedBlock>>;
+  /** The keys of all other records up to `after`. */
+  readonly keys: readonly string[];
+  /** The key of the last record that it takes into account: all later ones are read. */
+  readonly after: string;
+  /** How many steps the run had counted. */
+  readonly steps: number;
+  /** How many agents had run. */
+  readonly agents: number;
+  /** What its models had used. Absent if it had called none. */
+  readonly usage?: TokenUsage;
+  /** By the name of a signal: how many of its signals, counted from the first, the waits had taken. */
+  readonly passed?: Readonly<Record<string, number>>;
+  /** The ids of the other signals that waits had taken. */
+  readonly taken?: readonly string[];
+}
+
 /** What a run leaves to the next run of its execution, and to the execution's record. A storage keeps it and looks at nothing in it. */
 export interface Handover {
   /** The first 100. */
@@ -94,6 +127,8 @@ export interface Handover {
   readonly recoveries: number;
   /** The span of the run. Absent without telemetry. */
   readonly trace?: TraceContext;
+  /** Absent if no round of a `while` and no item of a `foreach` is over, or if what the next run needs of them is too large. */
+  readonly fold?: Fold | undefined;
 }
 
 /** The `dueAt` of an execution that waits only for a signal: the last instant of a JavaScript date. */

@@ -44,6 +44,7 @@ export function runEnsemble(
   checkOutput: OutputCheck | undefined,
 ): InterpretedRun {
   const { resumed, recoveries = 0, cancelled, signal, reached = Number.NEGATIVE_INFINITY, worker } = options;
+  const fold = options.handover?.fold;
   const cancellation = new CancellationScope();
   const run = new Run(compiled, accepted, journal, ports, cancellation, runCall, worker);
   if (ports.tracing) run.span = beginSpan(ports.tracing, accepted, options);
@@ -87,6 +88,7 @@ export function runEnsemble(
   // The stored records are replayed first, so that the outputs of a run that is stopped then include them.
   const endReplay = () => {
     if (ended) return;
+    if (fold) run.countTo(fold.steps);
     if (cancelled || signal?.aborted) cancel();
     else if (accepted.deadlineAt !== undefined) cancelTimer = armDeadline(accepted.deadlineAt, reached, run);
   };

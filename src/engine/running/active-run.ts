@@ -155,7 +155,7 @@ export class ActiveRun<Held extends HeldExecution = HeldExecution> {
     try {
       return andThen(
         this.#journal.end(end, signalsOfEnd(this.held.execution, end)),
-        () => this.#record(end),
+        () => (this.held.fold ? this.#readRecord(end) : this.#record(end)),
         (thrown) => this.#storeWithoutOutput(end, thrown),
       );
     } catch (thrown) {
@@ -169,6 +169,12 @@ export class ActiveRun<Held extends HeldExecution = HeldExecution> {
       return this.#checkLost(thrown);
     const { code, message } = thrown;
     return this.#store({ ...end, status: 'failed', output: null, error: { code, message } });
+  }
+
+  /** The record of an execution of which this run has not read all. */
+  #readRecord(end: ExecutionEnd): MaybePromise<Execution> {
+    const { log } = this.#dependencies;
+    return andThen(log.executions?.get(this.held.execution.id), (stored) => stored ?? this.#record(end));
   }
 
   #record(end: ExecutionEnd): Execution {

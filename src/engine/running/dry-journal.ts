@@ -192,8 +192,8 @@ export class DryJournal implements Journal {
 
   replayed(): undefined {}
 
-  hasReplayed(): false {
-    return false;
+  replayedParts(): ReadonlySet<number> {
+    return NO_PARTS;
   }
 
   onReplayEnd(callback: () => void): void {
@@ -202,3 +202,5 @@ export class DryJournal implements Journal {
 
   branches(): void {}
 }
+
+const NO_PARTS: ReadonlySet<number> = new Set();

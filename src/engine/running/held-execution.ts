@@ -1,7 +1,7 @@
 /** An execution that a process holds, as its run receives it. */
 
 import type { CallerSignal } from '../base/time/caller-signal.ts';
-import type { Handover, NewExecution, StepRecord } from '../execution/stored-execution.ts';
+import type { Fold, Handover, NewExecution, StepRecord } from '../execution/stored-execution.ts';
 
 /** An execution that this process holds. */
 export interface HeldExecution {
@@ -10,6 +10,8 @@ export interface HeldExecution {
   readonly startedAt: number;
   /** The records to replay; undefined when there can be none. */
   readonly records: readonly StepRecord[] | undefined;
+  /** If the records are only those that this fold names, and those after it. */
+  readonly fold?: Fold | undefined;
   readonly cancelled: boolean;
   /** How many signals were stored for it when it was claimed. */
   readonly signals?: number;

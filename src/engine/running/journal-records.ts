@@ -6,21 +6,44 @@ import { outputBudget } from '../execution/execution-record.ts';
 import { isMark } from '../ensemble/step-kind.ts';
 import type { StepRecord } from '../execution/stored-execution.ts';
 
-const BLOCK_PART = /\.(foreach|parallel)\[\d+\]/g;
+const BLOCK_PART = /\.(?:foreach|parallel)\[(\d+)\]/g;
+const NO_PARTS: ReadonlySet<number> = new Set();
 
 /** What was stored of an execution before it was resumed, by key. */
 export class ReplayedRecords {
   readonly #byKey = new Map<string, StepRecord>();
   /** The keys of the marks. Marks are kept apart: none may change how a replay goes. */
   readonly #marks = new Set<string>();
-  /** Prefixes of the blocks, items and branches of which something is stored; computed on first use. */
-  #prefixes: Set<string> | undefined;
+  readonly #blocks: readonly string[];
+  /** Undefined after the end of the replay. */
+  #onEnd: (() => void)[] | undefined = [];
+  /** The items and branches of which something is stored, by block; computed on first use. */
+  #parts: ReadonlyMap<string, ReadonlySet<number>> | undefined;
 
-  constructor(records: readonly StepRecord[]) {
+  /** @param blocks - the keys of blocks that a fold describes */
+  constructor(records: readonly StepRecord[], blocks: readonly string[] = []) {
+    this.#blocks = blocks;
+    this.add(records);
+  }
+
+  add(records: readonly StepRecord[]): void {
     for (const record of records) {
       if (isMark(record)) this.#marks.add(record.key);
       else this.#byKey.set(record.key, record);
     }
+  }
+
+  /** Calls `callback` at the end of the replay, or at once if it has ended. */
+  onEnd(callback: () => void): void {
+    if (this.#onEnd) this.#onEnd.push(callback);
+    else callback();
+  }
+
+  /** The flow asked for a record that is not stored. */
+  end(): void {
+    const callbacks = this.#onEnd;
+    this.#onEnd = undefined;
+    for (const callback of callbacks ?? []) callback();
   }
 
   hasMark(key: string): boolean {
@@ -31,22 +54,24 @@ export class ReplayedRecords {
     return this.#byKey.get(key);
   }
 
-  /** Whether a key begins with a prefix that ends at a `foreach` or a `parallel`, or at an item or a branch of one. */
-  hasPrefix(prefix: string): boolean {
-    this.#prefixes ??= prefixesOf(this.#byKey.keys());
-    return this.#prefixes.has(prefix);
+  /** The indexes of the items or branches of a block of which something is stored. */
+  partsOf(blockKey: string): ReadonlySet<number> {
+    this.#parts ??= partsOf([...this.#byKey.keys(), ...this.#blocks]);
+    return this.#parts.get(blockKey) ?? NO_PARTS;
   }
 }
 
-function prefixesOf(keys: Iterable<string>): Set<string> {
-  const prefixes = new Set<string>();
+function partsOf(keys: Iterable<string>): Map<string, Set<number>> {
+  const parts = new Map<string, Set<number>>();
   for (const key of keys) {
-    for (const { index, 0: part, 1: block = '' } of key.matchAll(BLOCK_PART)) {
-      prefixes.add(key.slice(0, index + 1 + block.length));
-      prefixes.add(key.slice(0, index + part.length));
+    for (const { index, 0: part, 1: number } of key.matchAll(BLOCK_PART)) {
+      const block = key.slice(0, index + part.indexOf('['));
+      const known = parts.get(block);
+      if (known) known.add(Number(number));
+      else parts.set(block, new Set([Number(number)]));
     }
   }
-  return prefixes;
+  return parts;
 }
 
 /** A record whose output is left out of the execution's record. */

@@ -72,8 +72,8 @@ export abstract class RecordedJournal implements Journal {
     return this.find(key);
   }
 
-  hasReplayed(prefix: string): boolean {
-    return this.#records.hasPrefix(prefix);
+  replayedParts(blockKey: string): ReadonlySet<number> {
+    return this.#records.partsOf(blockKey);
   }
 
   onReplayEnd(_callback: () => void): void {}

@@ -7,7 +7,7 @@ import { type PendingWait, WAITS_IN_RECORD } from '../execution/execution.ts';
 import { waitedBefore } from '../execution/execution-record.ts';
 import { markOfAttempt, toNote } from '../ensemble/step-kind.ts';
 import type { CommitEntry, ExecutionEnd, Handover, NewSignal } from '../execution/stored-execution.ts';
-import { NEVER, type Release, type StateChange, type StepRecord } from '../execution/stored-execution.ts';
+import { type FoldedBlock, NEVER, type Release, type StepRecord } from '../execution/stored-execution.ts';
 import type { Clock } from '../host/clock.port.ts';
 import type { LoadedDefinition, Outbox } from '../execution/execution-engine.port.ts';
 import type {
@@ -20,10 +20,12 @@ import type {
 } from '../execution/journal.port.ts';
 import type { RunLog } from '../execution/run-log.port.ts';
 import type { CommitResult, StoredState } from '../storage/storage.port.ts';
+import { FoldedBlocks, readParts } from './folded-blocks.ts';
 import { type HeldExecution, isAfterCrash } from './held-execution.ts';
 import { ReplayedRecords, ReportedRecords } from './journal-records.ts';
 import { PinnedComponents } from './pinned-components.ts';
 import { RunSignals } from './run-signals.ts';
+import { storeWithState } from './store-with-state.ts';
 import { UsageTotal } from './usage-total.ts';
 import { WorkingBranches } from './working-branches.ts';
 import { checkWritten, failWrite } from './write-failure.ts';
@@ -44,6 +46,7 @@ export interface Suspendable {
 const SUSPEND_FROM_MS = 1000;
 /** Shared by all journals without deferred records; never pushed to. */
 const NO_RECORDS: StepRecord[] = [];
+const NO_PARTS: ReadonlySet<number> = new Set();
 /** This many deferred records are written without a reason: a flow may report much between two results. */
 const MAX_DEFERRED = 500;
 
@@ -56,8 +59,6 @@ export class RunJournal implements Journal {
   readonly #held: HeldExecution;
   readonly #storesAtEnd: boolean;
   #replayed: ReplayedRecords | undefined;
-  #isReplaying = false;
-  #replayEndCallbacks: (() => void)[] | undefined;
   /** Records that are stored together with a later record, or with the end. */
   #deferred: StepRecord[] = NO_RECORDS;
   /** A write that nothing waits for yet. */
@@ -65,19 +66,20 @@ export class RunJournal implements Journal {
   // Created on first use: most runs have neither blocks nor waits.
   #branches: WorkingBranches | undefined;
   #signals: RunSignals | undefined;
-  /** What the last run waited for, by key. */
-  #earlierWaits: Map<string, PendingWait> | undefined;
+  /** Undefined for a flow without loops. */
+  readonly #folds: FoldedBlocks | undefined;
   /** How many signals were stored for the execution, as far as is known. */
   #signalsSeen: number;
   readonly #outbox: Outbox | undefined;
   #closed = false;
   mayRepeat: boolean;
+  readonly fold: Journal['fold'];
 
   /** @param loaded - with the durability `none`, all records are stored together with the end */
   constructor(
     dependencies: RunDependencies,
     held: HeldExecution,
-    { durability, outbox }: Pick<LoadedDefinition, 'durability' | 'outbox'>,
+    { durability, hasLoops, outbox }: Pick<LoadedDefinition, 'durability' | 'hasLoops' | 'outbox'>,
     suspendable: Suspendable,
   ) {
     this.#suspendable = suspendable;
@@ -87,6 +89,11 @@ export class RunJournal implements Journal {
     this.#storesAtEnd = durability === 'none';
     // Without stored steps, nothing shows how far the process came that died.
     this.mayRepeat = !this.#storesAtEnd && isAfterCrash(held);
+    if (hasLoops && !this.#storesAtEnd) {
+      const folds = new FoldedBlocks(held);
+      this.#folds = folds;
+      this.fold = (blockKey, describe) => folds.describe(blockKey, describe);
+    }
     if (held.records) this.#beginReplay(held.records);
     this.#outbox = outbox;
     if (outbox && held.begins) this.#writeBeginning(outbox, held);
@@ -101,7 +108,7 @@ export class RunJournal implements Journal {
     if (this.#replayed !== undefined) {
       const stored = this.#replayed.get(key);
       if (stored && stored.attempts >= attempt) return stored;
-      this.#endReplay();
+      this.#replayed.end();
     }
     return run((record) => this.#store(record, options));
   }
@@ -118,7 +125,7 @@ export class RunJournal implements Journal {
   decide(...[key, compute, facts]: Parameters<Journal['decide']>): MaybePromise<Json> {
     const known = this.#replayed?.get(key);
     if (known) return known.output;
-    this.#endReplay();
+    this.#replayed?.end();
     const output = compute();
     const record = toNote(key, { output, ...(facts ?? { at: this.#dependencies.clock.now() }) });
     if (this.#closed) return output;
@@ -135,7 +142,7 @@ export class RunJournal implements Journal {
     // With `durability: none`, only results and decisions are stored.
     if (this.#storesAtEnd) return true;
     this.#defer(mark);
-    if (this.#deferred.length >= MAX_DEFERRED) this.#writeDeferred();
+    if (this.#deferred.length >= MAX_DEFERRED) this.#writeMeanwhile(this.#entryOf(this.#takeDeferred()));
     return true;
   }
 
@@ -154,16 +161,21 @@ export class RunJournal implements Journal {
     return andThen(this.#commit(this.#entryOf(this.#takeDeferred())), () => Object.assign(this, { mayRepeat }));
   }
 
-  hasReplayed(prefix: string): boolean {
-    return this.#replayed?.hasPrefix(prefix) ?? false;
+  replayedParts(blockKey: string): ReadonlySet<number> {
+    return this.#replayed?.partsOf(blockKey) ?? NO_PARTS;
+  }
+
+  folded(blockKey: string): FoldedBlock | undefined {
+    return this.#folds?.get(blockKey);
+  }
+
+  async unfold(blockKey: string): Promise<void> {
+    this.#replayed?.add(await readParts(this.#dependencies.log, this.#held.execution.id, blockKey));
   }
 
   onReplayEnd(callback: () => void): void {
-    if (!this.#isReplaying) callback();
-    else {
-      this.#replayEndCallbacks ??= [];
-      this.#replayEndCallbacks.push(callback);
-    }
+    if (this.#replayed) this.#replayed.onEnd(callback);
+    else callback();
   }
 
   branches(change: number): void {
@@ -171,14 +183,14 @@ export class RunJournal implements Journal {
   }
 
   async sleepUntil(_key: string, instant: number, signal: AbortSignal, place: WaitPlace): Promise<void> {
-    this.#endReplay();
+    this.#replayed?.end();
     signal.throwIfAborted();
     if (instant > (this.#held.reached ?? Number.NEGATIVE_INFINITY))
       await this.#workingBranches.sleepUntil(instant, this.beginWait(place, instant), signal);
   }
 
   waitForSignal(...wait: Parameters<Journal['waitForSignal']>): Promise<TakenSignal | undefined> {
-    this.#endReplay();
+    this.#replayed?.end();
     this.#signals ??= new RunSignals(this.#dependencies, this, this.#held);
     return this.#signals.wait(...wait);
   }
@@ -205,13 +217,8 @@ export class RunJournal implements Journal {
     return this.#workingBranches.idle(wait);
   }
 
-  /** A wait that began in an earlier run keeps its beginning. @param until - Unix ms, or infinity */
   beginWait(place: WaitPlace, until: number): PendingWait {
-    const end = Number.isFinite(until) ? until : undefined;
-    this.#earlierWaits ??= new Map(this.#held.handover?.waitingFor.map((wait) => [wait.key, wait]));
-    const earlier = this.#earlierWaits.get(place.key);
-    if (earlier && earlier.kind === place.kind && earlier.until === end) return earlier;
-    return { ...place, since: this.#dependencies.clock.now(), ...(end !== undefined && { until: end }) };
+    return this.#workingBranches.beginWait(place, until);
   }
 
   /** ms in which no branch of the execution was at work, because all waited. */
@@ -226,6 +233,7 @@ export class RunJournal implements Journal {
     const { recoveries = 0, handover: { moves } = {} as Partial<Handover> } = this.#held;
     const { total: usage } = this.usage;
     const { all: components } = this.components;
+    const fold = this.#folds?.make(this.#signals?.passTaken());
     return {
       ...{ waitingFor, waited: this.waited, recoveries },
       ...(usage && { usage }),
@@ -233,6 +241,7 @@ export class RunJournal implements Journal {
       ...(moves && { moves }),
       ...(omitted > 0 && { omitted }),
       ...(suspendedAt !== undefined && { suspendedAt }),
+      ...(fold && { fold }),
     };
   }
 
@@ -271,10 +280,6 @@ export class RunJournal implements Journal {
     return deferred;
   }
 
-  #writeDeferred(): void {
-    this.#writeMeanwhile(this.#entryOf(this.#takeDeferred()));
-  }
-
   /** Stores what is to be sent about the beginning. */
   #writeBeginning(outbox: Outbox, { execution, startedAt }: HeldExecution): void {
     const entry = outbox(this.#entryOf([]), execution, startedAt);
@@ -299,20 +304,14 @@ export class RunJournal implements Journal {
   }
 
   #beginReplay(records: readonly StepRecord[]): void {
-    this.#isReplaying = true;
-    this.#replayed = new ReplayedRecords(records);
+    const { fold } = this.#held;
+    this.#replayed = new ReplayedRecords(records, fold && Object.keys(fold.blocks));
     for (const record of records) {
       if (!record.note) this.reported.add(record);
       else for (const notes of [this.usage, this.components]) notes.add(record);
     }
-  }
-
-  #endReplay(): void {
-    if (!this.#isReplaying) return;
-    this.#isReplaying = false;
-    const callbacks = this.#replayEndCallbacks;
-    this.#replayEndCallbacks = undefined;
-    for (const callback of callbacks ?? []) callback();
+    this.reported.agents += fold?.agents ?? 0;
+    this.usage.addUsage(fold?.usage);
   }
 
   #store(record: StepRecord | undefined, options: StepOptions): MaybePromise<StepRecord | undefined> {
@@ -329,23 +328,16 @@ export class RunJournal implements Journal {
     return isPromise(stored) ? stored.then(() => this.reported.add(record)) : this.reported.add(record);
   }
 
-  async #storeWithState(made: StepRecord, state: StateUpdate): Promise<StepRecord | undefined> {
-    const { clock } = this.#dependencies;
+  async #storeWithState(made: StepRecord, update: StateUpdate): Promise<StepRecord | undefined> {
+    const { now } = this.#dependencies.clock;
     const { ensemble } = this.#held.execution;
     // Taken out at once: other steps may defer records while this step waits for the storage.
     const deferred = this.#takeDeferred();
-    while (!this.#closed) {
-      const before = await this.#readState();
-      const { record, value } = state.next(before?.value, made);
-      const expectedVersion = before?.version ?? 0;
-      const entry = this.#entryOf([...deferred, record]);
-      const change: StateChange | undefined = value && { ensemble, expectedVersion, value, updatedAt: clock.now() };
-      const result = await this.#commit(change ? { ...entry, state: change } : entry);
-      if (result === 'state-conflict') continue;
-      if (value) state.stored(value);
-      return this.reported.add(record);
-    }
-    return undefined;
+    const stored = await storeWithState(made, update, {
+      ...{ ensemble, now, readState: () => this.#readState(), isClosed: () => this.#closed },
+      commit: (record, state) => this.#commit({ ...this.#entryOf([...deferred, record]), ...(state && { state }) }),
+    });
+    return stored && this.reported.add(stored);
   }
 
   #defer(record: StepRecord): void {
@@ -354,7 +346,7 @@ export class RunJournal implements Journal {
   }
 
   get #workingBranches(): WorkingBranches {
-    this.#branches ??= new WorkingBranches(this.#dependencies.clock, {
+    this.#branches ??= new WorkingBranches(this.#dependencies.clock, this.#held.handover?.waitingFor, {
       onIdle: (earliest) => this.#suspend(earliest),
       onContinue: () => {
         this.mayRepeat = false;
@@ -387,6 +379,7 @@ export class RunJournal implements Journal {
   }
 
   #write(entry: CommitEntry): MaybePromise<CommitResult> {
+    this.#folds?.add(entry.steps);
     const result = this.#dependencies.log.write(this.#outbox ? this.#outbox(entry, this.#held.execution) : entry);
     const written = isPromise(result)
       ? result.then(checkWritten, (thrown) => failWrite(thrown, entry))

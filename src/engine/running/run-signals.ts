@@ -2,7 +2,7 @@
 
 import type { Json } from '../base/json/json.ts';
 import type { PendingWait } from '../execution/execution.ts';
-import { isTakenSignal, type NewSignal, type StepRecord } from '../execution/stored-execution.ts';
+import { type Fold, isTakenSignal, type NewSignal, type StepRecord } from '../execution/stored-execution.ts';
 import type { Clock } from '../host/clock.port.ts';
 import type { DecisionFacts, TakenSignal, WaitPlace } from '../execution/journal.port.ts';
 import type { MaybePromise } from '../operation/operation.port.ts';
@@ -26,7 +26,16 @@ interface WaitJournal {
 interface WaitingExecution {
   readonly execution: { readonly id: string };
   readonly records: readonly StepRecord[] | undefined;
+  readonly fold?: Fold | undefined;
   readonly reached?: number | undefined;
+}
+
+/** The signals that the waits of an execution took. */
+export interface TakenSignals {
+  /** See `Fold`. */
+  readonly passed: Fold['passed'];
+  /** The ids of the others. */
+  readonly taken: ReadonlySet<string>;
 }
 
 const PAGE = 100;
@@ -39,8 +48,10 @@ export class RunSignals {
   readonly #held: WaitingExecution;
   /** Ids of the signals that a wait took, in this process or before. */
   readonly #taken = new Set<string>();
-  /** The signals that were read, by name, in the order in which they were stored. */
+  /** The signals that were read, by name, in the order in which they were stored; without those that are passed. */
   readonly #known = new Map<string, NewSignal[]>();
+  /** By name: how many signals, counted from the first, waits took. They are not read again. */
+  readonly #passed: Map<string, number>;
   readonly #waiting = new Set<{ readonly name: string; readonly wake: () => void }>();
   #looking: Promise<unknown> = Promise.resolve();
 
@@ -48,6 +59,8 @@ export class RunSignals {
     this.#dependencies = dependencies;
     this.#journal = journal;
     this.#held = held;
+    this.#passed = new Map(Object.entries(held.fold?.passed ?? {}));
+    for (const id of held.fold?.taken ?? []) this.#taken.add(id);
     for (const record of held.records ?? []) {
       if (isTakenSignal(record)) this.#taken.add((record.output as unknown as TakenSignal).signal);
     }
@@ -83,6 +96,17 @@ export class RunSignals {
     for (const { wake } of [...this.#waiting]) wake();
   }
 
+  /** Forgets the first ones of each name: no later run reads them. */
+  passTaken(): TakenSignals {
+    for (const [name, known] of this.#known) {
+      const open = known.findIndex(({ id }) => !this.#taken.has(id));
+      const passed = known.splice(0, open < 0 ? known.length : open);
+      for (const { id } of passed) this.#taken.delete(id);
+      if (passed.length > 0) this.#passed.set(name, (this.#passed.get(name) ?? 0) + passed.length);
+    }
+    return { passed: this.#passed.size > 0 ? Object.fromEntries(this.#passed) : undefined, taken: this.#taken };
+  }
+
   /** The names of the signals that the run waits for now; undefined when there are too many. */
   get names(): readonly string[] | undefined {
     const names = new Set<string>();
@@ -94,7 +118,7 @@ export class RunSignals {
     const known = this.#known.get(name) ?? [];
     this.#known.set(name, known);
     for (let isAll = false; !isAll; ) {
-      const page = await this.#list(name, known.length);
+      const page = await this.#list(name, (this.#passed.get(name) ?? 0) + known.length);
       known.push(...page);
       isAll = page.length < PAGE;
     }

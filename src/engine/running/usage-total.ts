@@ -9,9 +9,13 @@ export class UsageTotal {
   /** Undefined before the first call of a model. */
   total: TokenUsage | undefined;
 
+  /** @param used - by calls whose notes are not added */
+  addUsage(used: TokenUsage | undefined): void {
+    if (used) this.total = addUsage(this.total, used);
+  }
+
   /** @param note - a stored decision or mark: only the calls of models count */
   add(note: StepRecord): void {
-    const used = usageOf(note);
-    if (used) this.total = addUsage(this.total, used);
+    this.addUsage(usageOf(note));
   }
 }

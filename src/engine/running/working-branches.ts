@@ -1,6 +1,7 @@
 /** The branches of a run: how many work, what the others wait for, and how long all of them waited. */
 
 import type { PendingWait } from '../execution/execution.ts';
+import type { WaitPlace } from '../execution/journal.port.ts';
 import type { Clock } from '../host/clock.port.ts';
 
 export interface BranchListener {
@@ -14,15 +15,27 @@ export interface BranchListener {
 export class WorkingBranches {
   readonly #clock: Clock;
   readonly #listener: BranchListener;
+  /** What the last run waited for, by key. */
+  readonly #earlier: ReadonlyMap<string, PendingWait>;
   readonly #waiting = new Set<{ readonly wait: PendingWait }>();
   #working = 1;
   #waitedMs = 0;
   /** The monotonic instant since which no branch is at work. */
   #idleSince: number | undefined;
 
-  constructor(clock: Clock, listener: BranchListener) {
+  /** @param earlier - what the last run waited for */
+  constructor(clock: Clock, earlier: readonly PendingWait[] | undefined, listener: BranchListener) {
     this.#clock = clock;
+    this.#earlier = new Map(earlier?.map((wait) => [wait.key, wait]));
     this.#listener = listener;
+  }
+
+  /** A wait that began in an earlier run keeps its beginning. @param until - Unix ms, or infinity */
+  beginWait(place: WaitPlace, until: number): PendingWait {
+    const end = Number.isFinite(until) ? until : undefined;
+    const earlier = this.#earlier.get(place.key);
+    if (earlier && earlier.kind === place.kind && earlier.until === end) return earlier;
+    return { ...place, since: this.#clock.now(), ...(end !== undefined && { until: end }) };
   }
 
   change(by: number): void {

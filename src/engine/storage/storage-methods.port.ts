@@ -15,7 +15,7 @@ const METHODS: { readonly [Name in keyof StorageParts]: Methods<StorageParts[Nam
     ...{ getPinned: true, repin: true },
     ...{ getAccepted: true, getStatus: true, get: true, list: true, findEnded: true, countDescendants: true },
     ...{ findByKey: true, countOpen: true, countAccepted: true },
-    ...{ listSteps: true, getStep: true, skipSteps: true, listEndedWaits: true },
+    ...{ listSteps: true, getStep: true, getSteps: true, skipSteps: true, listEndedWaits: true },
   },
   signals: { put: true, list: true, find: true },
   state: { read: true, write: true },

@@ -298,6 +298,7 @@ function createToLoadedDefinition(ports: RunPorts, json: Masking['json'], dryRun
     const definition: LoadedDefinition = {
       definition: compiled.stored,
       durability: compiled.durability,
+      hasLoops: compiled.hasLoops,
       outbox:
         outbox &&
         ((entry, execution, begunAt) => (execution.trigger.dryRun ? entry : outbox(entry, execution, begunAt))),

@@ -100,6 +100,12 @@ export function readExecutions({ executions, keys }: Pick<MemoryState, 'executio
       const stored = executions.get(executionId);
       return stored?.steps[findStep(stored, key)];
     },
+    getSteps(executionId, keys) {
+      const stored = executions.get(executionId);
+      if (!stored) return [];
+      const places = keys.map((key) => findStep(stored, key)).filter((at) => at >= 0);
+      return places.sort((a, b) => a - b).map((at) => stored.steps[at] as StepRecord);
+    },
     skipSteps(executionId, count) {
       const { steps = [] } = executions.get(executionId) ?? {};
       const skipped = Math.min(steps.length, count);

@@ -153,6 +153,26 @@ export function slimReadCases(it: StorageCase): void {
       same(await storage.executions.getStep(executionId(number), 'flow[0]'), undefined, `of execution ${number}`);
   });
 
+  it('getSteps: finds records by their keys, in the order in which they were first stored', async (storage) => {
+    await accept(storage, execution(1));
+    await accept(storage, execution(2));
+    const keys = Array.from({ length: 1200 }, (_, i) => `flow[0].foreach[${i}].steps[0]`);
+    await commitOne(storage, entry(1, { steps: keys.map((key) => step(key)) }));
+    const later = [decision('flow[1].sleep', { until: 1 }), retrying('flow[2] "\\\u0000\'', 1)];
+    await commitOne(storage, entry(1, { steps: later }));
+    const find = (wanted: readonly string[], number = 1) => storage.executions.getSteps(executionId(number), wanted);
+    const asked = [later[1]?.key ?? '', keys[700] ?? '', 'flow[9]', later[0]?.key ?? '', keys[3] ?? ''];
+    same(await find(asked), [step(keys[3] ?? ''), step(keys[700] ?? ''), ...later], 'records');
+    same(
+      (await find(keys.slice(100, 1100))).map(({ key }) => key),
+      keys.slice(100, 1100),
+      'keys of 1,000 records',
+    );
+    same(await find([]), [], 'no keys');
+    same(await find(keys.slice(0, 2), 2), [], 'keys of another execution');
+    same(await find(keys.slice(0, 2), 3), [], 'of an unknown execution');
+  });
+
   it('skipSteps: skips `count` records in their order, or all; decisions count too', async (storage) => {
     await accept(storage, execution(1));
     same(await storage.executions.skipSteps(executionId(1), 3), { skipped: 0 }, 'without records');

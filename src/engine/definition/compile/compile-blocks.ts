@@ -33,6 +33,7 @@ const DEFAULT_ROUNDS = 1000;
 
 export function compileForeach(step: ForeachStep, place: StepPlace, level: Level, parent: Parent): CompiledForeachStep {
   const { context, names, fields } = level;
+  context.loops.hasAny = true;
   const at = (key: string): Path => [...place.path, key];
   const as = step.as ?? 'item';
   checkForeach(step, as, at, level);
@@ -92,6 +93,8 @@ function checkNotEmpty(steps: readonly StepDefinition[], path: Path, { context }
 
 export function compileWhile(step: WhileStep, place: StepPlace, level: Level, parent: Parent): CompiledWhileStep {
   const path = [...place.path, 'steps'];
+  const { names, context } = level;
+  context.loops.hasAny = true;
   checkNotEmpty(step.steps, path, level);
   const guard = level.fields.guard(step.while, [...place.path, 'while']);
   // The guard is evaluated again after every round, so it may handle failures of the body.
@@ -101,7 +104,8 @@ export function compileWhile(step: WhileStep, place: StepPlace, level: Level, pa
     { path, key: 'steps', parent: { list: nextRound, index: 0 }, last: false },
     level,
   );
-  return { kind: 'while', key: place.key, guard, body, maxIterations: step.maxIterations ?? DEFAULT_ROUNDS };
+  const maxIterations = step.maxIterations ?? DEFAULT_ROUNDS;
+  return { kind: 'while', key: place.key, guard, body, maxIterations, names: names.slots };
 }
 
 export function compileParallel(

@@ -52,6 +52,8 @@ export interface FlowContext {
   readonly prompts: { hasRoute: boolean; hasReference: boolean; readonly missing: (() => void)[] };
   /** Filled during the compilation. */
   readonly components: ComponentUse[];
+  /** Filled during the compilation: whether there is a `while` or a `foreach`. */
+  readonly loops: { hasAny: boolean };
   /** The fields of the input of the execution. Undefined: they are not declared. */
   readonly inputFields: readonly string[] | undefined;
   /** The ensembles that steps start. */

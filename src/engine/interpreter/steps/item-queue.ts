@@ -5,12 +5,15 @@
  * record: a stored failure, or a stored end of the block, must be known before that.
  */
 
+import { type IndexRange, IndexRanges } from '../../base/index-ranges.ts';
 import type { Run } from '../run.ts';
 import type { RunScope } from '../run-scope.ts';
 
 export class ItemQueue {
   readonly #run: Run;
+  /** How many items there are, without those that are over. */
   readonly #count: number;
+  readonly #over: IndexRanges;
   /** Indexes of the items that began before the resume, in order. */
   readonly #begun: readonly number[];
   readonly #isBegun: ReadonlySet<number>;
@@ -21,11 +24,12 @@ export class ItemQueue {
   #waiting: (() => void)[] = [];
   #isClosed = false;
 
-  /** @param key - of the block */
-  constructor(run: Run, key: string, count: number, concurrency: number) {
+  /** @param key - of the block @param over - items that are over, and are not replayed */
+  constructor(run: Run, key: string, count: number, concurrency: number, over: readonly IndexRange[] = []) {
     this.#run = run;
-    this.#count = count;
-    this.#begun = begunBefore(run, key, count, concurrency);
+    this.#over = new IndexRanges(over);
+    this.#count = count - this.#over.size;
+    this.#begun = begunBefore(run, key, count, concurrency, this.#over);
     this.#isBegun = new Set(this.#begun);
     this.#replaying = this.#begun.length;
     run.replaying += this.#replaying;
@@ -91,8 +95,10 @@ export class ItemQueue {
   }
 
   #nextFresh(): number {
-    while (this.#isBegun.has(this.#fresh)) this.#fresh += 1;
-    return this.#fresh++;
+    let index = this.#over.next(this.#fresh);
+    while (this.#isBegun.has(index)) index = this.#over.next(index + 1);
+    this.#fresh = index + 1;
+    return index;
   }
 }
 
@@ -102,10 +108,13 @@ function begunBefore(
   key: string,
   count: number,
   concurrency: number,
+  over: IndexRanges,
 ): readonly number[] {
-  if (!isReplaying && !journal.hasReplayed(key)) return NONE;
-  const isBegun = (index: number) => index < concurrency || journal.hasReplayed(`${key}[${index}]`);
-  return [...Array(count).keys()].filter(isBegun);
+  const stored = journal.replayedParts(key);
+  if (!isReplaying && stored.size === 0) return NONE;
+  const first = [...Array(Math.min(count, concurrency)).keys()];
+  const begun = new Set([...first, ...stored]);
+  return [...begun].filter((index) => index < count && !over.has(index)).sort((a, b) => a - b);
 }
 
 const NONE: readonly number[] = [];

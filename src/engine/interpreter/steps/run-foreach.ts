@@ -1,13 +1,15 @@
 /** Runs a `foreach`: up to `concurrency` items at a time, each with its own level of names. */
 
-import type { Json } from '../../base/json/json.ts';
+import { IndexRanges } from '../../base/index-ranges.ts';
+import type { Json, JsonObject } from '../../base/json/json.ts';
 import { andThen, isPromise, type MaybePromise } from '../../base/maybe-promise.ts';
 import { countedBytes } from '../../base/json/measure-json.ts';
 import type { CompiledForeachStep, CompiledList } from '../../compiled/compiled-ensemble.ts';
 import type { ExecutionError } from '../../execution/execution.ts';
-import { type CancellationScope, createChildScope } from '../cancellation-scope.ts';
+import { type CancellationScope, createChildScope, createReplayScope } from '../cancellation-scope.ts';
 import type { GuardChain, RunBody } from '../enter-step.ts';
 import { evaluateGuard, takeSnapshot, UNNAMED, checkDecisionSize, markFailed, stopsReplay } from '../guards.ts';
+import { startsClean } from './fold-walk.ts';
 import { ItemQueue } from './item-queue.ts';
 import { markRefused, markStep } from '../marks.ts';
 import { endsWalk } from '../open-failures.ts';
@@ -16,6 +18,7 @@ import { withGracePeriod } from '../attempt/with-grace-period.ts';
 import { OrchestratorError } from '../../base/errors.ts';
 import { MAX_FOREACH_ITEMS } from '../../ensemble/ensemble.ts';
 import { JournalLostError } from '../../execution/journal.port.ts';
+import type { FoldedBlock } from '../../execution/stored-execution.ts';
 
 /** @param guards - the guards that led to the body */
 export async function runForeach(
@@ -41,30 +44,20 @@ export async function runForeach(
   markStep(step, 'begun', scope, { items: items.length });
   const workers = Math.min(step.concurrency, items.length);
   const { cancellation, release } = createChildScope(scope.cancellation);
-  const block: Block = {
-    key: blockKey,
-    step,
-    scope,
-    items,
-    cancellation,
-    guards,
-    runBody,
-    lastCommitAt: scope.lastCommitAt,
-    isConcurrent: workers > 1,
-    isCut: false,
-    outputs: [],
-    bytes: 0,
-    queue: new ItemQueue(run, blockKey, items.length, step.concurrency),
-    handled: new Set(),
-    done: 0,
-    ended: false,
-    error: undefined,
-  };
+  const folded = run.journal.folded?.(blockKey);
+  const parts = { step, scope, items, cancellation, guards, runBody, isConcurrent: workers > 1 };
+  const block = beginBlock(blockKey, parts, folded);
   await (workers > 1 ? workTogether(block, workers) : work(block, scope));
   block.queue.close();
+  if (folded && step.collect && scope.cancellation.reason === undefined) await recallOutputs(block, folded);
   release();
   cancellation.close();
   run.hold(-block.bytes);
+  if (block.over) {
+    // What else the block holds need not stay in memory.
+    const end = describeItems(block, block.over);
+    run.journal.fold?.(blockKey, () => ({ ...end, steps: run.steps }));
+  }
   if (scope.cancellation.reason !== undefined || (block.isCut && endsAround(block))) return false;
 
   const { outputs, done, error, lastCommitAt } = block;
@@ -76,6 +69,41 @@ export async function runForeach(
   return concludeItems(end, step, scope, block.bytes);
 }
 
+type BlockParts = Pick<Block, 'step' | 'scope' | 'items' | 'cancellation' | 'guards' | 'runBody' | 'isConcurrent'>;
+
+/** @param folded - where the block was at the end of the last run */
+function beginBlock(key: string, parts: BlockParts, folded: FoldedBlock | undefined): Block {
+  const { step, scope, items, cancellation, guards, runBody, isConcurrent } = parts;
+  const { run } = scope;
+  const left = folded?.left as FoldedItems | undefined;
+  const over = run.journal.fold && startsClean(scope) ? new IndexRanges(folded?.over) : undefined;
+  const block: Block = {
+    key,
+    step,
+    scope,
+    items,
+    cancellation,
+    guards,
+    runBody,
+    lastCommitAt: left?.lastCommitAt ?? scope.lastCommitAt,
+    isConcurrent,
+    isCut: false,
+    outputs: [],
+    bytes: left?.bytes ?? 0,
+    overBytes: left?.bytes ?? 0,
+    queue: new ItemQueue(run, key, items.length, step.concurrency, folded?.over),
+    over,
+    handled: new Set(left?.handled),
+    done: over?.size ?? 0,
+    ended: false,
+    error: undefined,
+  };
+  if (left) run.failed = Math.max(run.failed, left.failed);
+  run.hold(block.bytes);
+  if (over) run.journal.fold?.(key, () => describeItems(block, over));
+  return block;
+}
+
 /** Whether the walk ends after a block in which an item ended by a failure outside of it. */
 function endsAround({ step, scope, guards, handled }: Block): boolean {
   if (scope.run.unhandled === 0) return false;
@@ -83,6 +111,46 @@ function endsAround({ step, scope, guards, handled }: Block): boolean {
   const { list, index } = step.body.parent as NonNullable<CompiledList['parent']>;
   // The step's own condition led to its body only.
   return endsWalk(scope, list, index, (step.condition && guards.outer) ?? guards);
+}
+
+/** What a later run needs in place of the records of items that are over. */
+type FoldedItems = JsonObject & {
+  /** Size of their outputs. */
+  readonly bytes: number;
+  readonly failed: number;
+  readonly lastCommitAt: number;
+  readonly handled: string[];
+};
+
+function describeItems(block: Block, over: IndexRanges): FoldedBlock & { readonly steps: number } {
+  const { overBytes: bytes, lastCommitAt, handled, scope } = block;
+  const { failed, steps } = scope.run;
+  const left: FoldedItems = { bytes, failed, lastCommitAt, handled: [...handled] };
+  return { over: over.list, left, steps };
+}
+
+/** Replays the items that are over, for their outputs. A run that ends the block needs them, and no run before it. */
+async function recallOutputs(block: Block, { over }: FoldedBlock): Promise<void> {
+  const { step, scope, items, outputs, guards } = block;
+  const { run } = scope;
+  await run.journal.unfold?.(block.key);
+  const { steps } = run;
+  const until = Math.max(block.lastCommitAt, run.ports.clock.now());
+  for (const [first, end] of over) {
+    for (let index = first; index < end; index++) {
+      const cancellation = createReplayScope(until);
+      const prefix = `${block.key}[${index}].`;
+      const item = new RunScope(run, scope, step.slots, cancellation, prefix, items[index] as Json, index);
+      item.handled = new Set();
+      item.isApart = true;
+      await block.runBody(step.body, item, guards);
+      if (cancellation.reason !== undefined)
+        throw new Error(`the records of item ${index} of ${block.key} are not all stored`);
+      outputs[index] = item.lastOutput;
+      item.release();
+    }
+  }
+  run.steps = steps;
 }
 
 /** The recorded decision: how the block ended. */
@@ -124,11 +192,15 @@ interface Block {
   readonly outputs: Json[];
   /** Size of the outputs. */
   bytes: number;
+  /** Size of the outputs of items that are over. */
+  overBytes: number;
   readonly isConcurrent: boolean;
   /** An item ended without a result and without a failure of its own. */
   isCut: boolean;
   lastCommitAt: number;
   readonly queue: ItemQueue;
+  /** The items that succeeded. Undefined where every run replays all items. */
+  readonly over: IndexRanges | undefined;
   readonly handled: Set<string>;
   done: number;
   /** `breakWhen` held: no new item begins. */
@@ -201,13 +273,20 @@ function finishItem(item: RunScope, index: number, block: Block): MaybePromise<v
   if (!failure && cancellation.reason === undefined && step.breakWhen) {
     return andThen(evaluateGuard(step.breakWhen, 'breakWhen', item), (holds) => {
       if (holds) block.ended = true;
-      settleItem(item, index, item.failures?.[0], block);
+      settleItem(item, index, item.failures?.[0], block, holds);
     });
   }
   settleItem(item, index, failure, block);
 }
 
-function settleItem(item: RunScope, index: number, failure: PendingFailure | undefined, block: Block): void {
+/** @param ends - the item ended the block: each run replays it */
+function settleItem(
+  item: RunScope,
+  index: number,
+  failure: PendingFailure | undefined,
+  block: Block,
+  ends = false,
+): void {
   const { cancellation, step } = block;
   if (item.lastCommitAt > block.lastCommitAt) block.lastCommitAt = item.lastCommitAt;
   if (failure) {
@@ -218,11 +297,13 @@ function settleItem(item: RunScope, index: number, failure: PendingFailure | und
   }
   if (cancellation.reason !== undefined) return;
   block.done += 1;
+  if (!ends) block.over?.add(index);
   if (!step.collect) return;
   block.outputs[index] = item.lastOutput;
   if (item.run.keepsAll) return;
   const bytes = item.lastSize;
   block.bytes += bytes;
+  if (!ends) block.overBytes += bytes;
   item.release();
   item.run.hold(bytes);
 }

@@ -110,10 +110,11 @@ async function replayBranches(
 ): Promise<boolean> {
   const until = ended?.at ?? scope.cancellation.replay?.until ?? 0;
   const branches: Branch[] = [];
+  const begun = scope.run.journal.replayedParts(`${scope.keyPrefix}${step.key}.parallel`);
   for (const [place, compiled] of step.branches.entries()) {
     const counts = ended?.winner === undefined || place === ended.winner;
     // A branch that lost is replayed for the children that it started: they may not have been cancelled yet.
-    if (!counts && !scope.run.journal.hasReplayed(`${scope.keyPrefix}${step.key}.parallel[${place}]`)) continue;
+    if (!counts && !begun.has(place)) continue;
     const cancellation = createReplayScope(until);
     const inner = scope.fork(cancellation, scope.keyPrefix, [...scope.results]);
     inner.handled = new Set();

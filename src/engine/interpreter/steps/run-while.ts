@@ -8,6 +8,7 @@ import { addGuard, type GuardChain, type RunBody } from '../enter-step.ts';
 import { evaluateGuard, markFailed, recordDecision, stopsReplay, takeSnapshot } from '../guards.ts';
 import { lastError, markEnded, markRefused, markStep } from '../marks.ts';
 import type { RunScope } from '../run-scope.ts';
+import { isClean, restoreWalk, startsClean, walkOf } from './fold-walk.ts';
 
 export async function runWhile(
   step: CompiledWhileStep,
@@ -15,10 +16,20 @@ export async function runWhile(
   guards: GuardChain,
   runBody: RunBody,
 ): Promise<boolean> {
+  const { run } = scope;
+  const { journal } = run;
+  const blockKey = `${scope.keyPrefix}${step.key}.while`;
   scope.lastOutput = null;
   markStep(step, 'begun', scope);
-  for (let round = 0; ; round++) {
-    scope.run.count();
+  const first = journal.fold && startsClean(scope) ? scope.results.slice() : undefined;
+  const folded = journal.folded?.(blockKey);
+  if (folded) restoreWalk(folded.left, step.names, scope);
+  for (let round = folded?.over[0]?.[1] ?? 0; ; round++) {
+    if (first && round > 0 && isClean(scope)) {
+      const walk = walkOf(step.names, first, scope);
+      journal.fold?.(blockKey, () => ({ over: [[0, round]], left: walk(), steps: run.steps }));
+    }
+    run.count();
     if (scope.cancellation.reason !== undefined) return false;
     const key = `${step.key}.while[${round}]`;
     if (step.guard.readsState) await takeSnapshot(scope);
@@ -27,7 +38,7 @@ export async function runWhile(
       markStep(step, 'ended', scope, { rounds: round }, holds === undefined ? lastError(scope) : undefined);
       return true;
     }
-    const { maxRounds } = scope.run.ports;
+    const { maxRounds } = run.ports;
     if (maxRounds !== undefined && round >= Math.min(maxRounds, step.maxIterations)) {
       markStep(step, 'ended', scope, { rounds: round, left: true });
       return true;

@@ -10,13 +10,14 @@ import {
 import type { ExecutionStore } from '../../../../engine/storage/storage.port.ts';
 import { readNumber, readText } from '../../sql/columns.ts';
 import { readRun, readStep } from '../../sql/read-execution.ts';
-import { type SqlClient, statement } from '../drivers/driver.ts';
+import { type SqlClient, statement, toArray } from '../drivers/driver.ts';
 import { toTextColumn } from '../tables/columns.ts';
 import type { Names } from '../tables/names.ts';
 import { STEP } from './record-columns.ts';
 
 /** The methods of the storage port in this file. */
-export interface StepsTable extends Pick<ExecutionStore, 'listSteps' | 'getStep' | 'skipSteps' | 'listEndedWaits'> {
+export interface StepsTable
+  extends Pick<ExecutionStore, 'listSteps' | 'getStep' | 'getSteps' | 'skipSteps' | 'listEndedWaits'> {
   /** The agent runs of an execution's record. Outputs beyond the record's limit are left out. */
   readRuns(executionId: string): Promise<readonly AgentResult[]>;
 }
@@ -52,6 +53,7 @@ export function stepsTable(client: SqlClient, { executions, steps }: Names, name
     [...short, 'output'],
   );
   const selectOne = statement(`SELECT ${STEP.join(', ')} FROM ${from} AND key = $3`, STEP);
+  const selectSome = statement(`SELECT ${STEP.join(', ')} FROM ${from} AND key = ANY($3::text[]) ORDER BY seq`, STEP);
   // Each part has an index in the order of `seq`, so Postgres merges them without reading the rows.
   const seqs = (which: string) => `(SELECT seq FROM ${from} AND ${which} ORDER BY seq LIMIT $3::bigint)`;
   const selectSkipped = statement(
@@ -83,6 +85,11 @@ export function stepsTable(client: SqlClient, { executions, steps }: Names, name
     async getStep(executionId, key) {
       const [row] = (await client.run(selectOne, [namespace, toTextColumn(executionId), toTextColumn(key)])).rows;
       return row && readStep(row, executionId);
+    },
+    async getSteps(executionId, keys) {
+      const wanted = toArray(keys.map(toTextColumn));
+      const { rows } = await client.run(selectSome, [namespace, toTextColumn(executionId), wanted]);
+      return rows.map((row) => readStep(row, executionId));
     },
     async skipSteps(executionId, count) {
       const [row = {}] = (await client.run(selectSkipped, [namespace, toTextColumn(executionId), count])).rows;

@@ -17,7 +17,7 @@ import { DECISIONS, RUNS } from '../tables/names.ts';
 import { byteLength, SHORT_STEP, STEP } from './record-columns.ts';
 
 /** The methods of the storage port in this file. */
-export interface StepsTable extends Pick<ExecutionStore, 'getStep' | 'skipSteps' | 'listEndedWaits'> {
+export interface StepsTable extends Pick<ExecutionStore, 'getStep' | 'getSteps' | 'skipSteps' | 'listEndedWaits'> {
   listSteps(executionId: string, query: StepQuery): readonly StepRecord[];
   /** The agent runs of an execution's record. Outputs beyond the record's limit are left out. */
   readRuns(executionId: string): readonly AgentResult[];
@@ -38,6 +38,9 @@ export function stepsTable(connection: SqlConnection, namespace: string): StepsT
   const selectRecord = connection.prepare(`
     SELECT ${SHORT_STEP}, CASE WHEN seq <= ? OR ${bytes('output')} <= ${SHORT_OUTPUT_BYTES} THEN output END AS output ${PICKED}`);
   const selectOne = connection.prepare(`SELECT ${STEP} FROM ensemble_steps WHERE execution = ${one} AND key = ?`);
+  const selectSome = connection.prepare(
+    `SELECT ${STEP} FROM ensemble_steps WHERE execution = ${one} AND key IN (SELECT value FROM json_each(?)) ORDER BY seq`,
+  );
   // Both parts are in the order of their index, so SQLite merges them without sorting.
   const inOrder = `SELECT seq ${RUNS} ${one} UNION ALL SELECT seq ${DECISIONS} ${one} ORDER BY seq`;
   const countSteps = connection.prepare(`SELECT count(*) AS steps FROM (${inOrder} LIMIT ?)`);
@@ -71,6 +74,10 @@ export function stepsTable(connection: SqlConnection, namespace: string): StepsT
     getStep(executionId, key) {
       const [row] = selectOne.all([toTextColumn(executionId), toTextColumn(key)]);
       return row && readStep(row, executionId);
+    },
+    getSteps(executionId, keys) {
+      const rows = selectSome.all([toTextColumn(executionId), JSON.stringify(keys.map(toTextColumn))]);
+      return rows.map((row) => readStep(row, executionId));
     },
     skipSteps(executionId, count) {
       const id = toTextColumn(executionId);

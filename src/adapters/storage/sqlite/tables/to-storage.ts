@@ -20,6 +20,7 @@ const READ_BY_NAME: Readonly<Record<string, string>> = {
   'executions.get': 'execution',
   'executions.listSteps': 'the steps of execution',
   'executions.getStep': 'the steps of execution',
+  'executions.getSteps': 'the steps of execution',
   'executions.skipSteps': 'the steps of execution',
   'executions.listEndedWaits': 'the steps of execution',
   'signals.list': 'the signals of execution',

@@ -17,6 +17,8 @@ export interface Names extends NameResolver<ExpressionScope> {
   readonly item: string | undefined;
   /** The secret that the item may hold. */
   readonly itemSecret: string | undefined;
+  /** The slots of this level, by name; others may follow. */
+  readonly slots: ReadonlyMap<string, NameSlot>;
   /** The number of slots so far. */
   readonly size: number;
   /** Every name that can be read here, with the nearest level first. */
@@ -75,6 +77,7 @@ function level(parts: LevelParts): Names {
     itemSecret,
     hides,
     catches,
+    slots,
     parsed: known.parsed,
     get size() {
       return slots.size;
