@@ -48,7 +48,7 @@ function slowStorage() {
 }
 
 describe('the steps of many executions are written together', () => {
-  it('two writes are in progress, each with half of the entries; new entries wait', async () => {
+  it('a write takes all entries that wait; while it is in progress, a second one takes the next if there are eight', async () => {
     const slow = slowStorage();
     const many = scene([ok('a'), ok('b')], { storage: slow.storage });
     // The first answer shows that the storage answers asynchronously.
@@ -57,13 +57,16 @@ describe('the steps of many executions are written together', () => {
     slow.hold();
     const runs = Array.from({ length: 40 }, () => many.run());
     await turns();
-    expect(slow.sizes()).toEqual([20, 20]);
+    expect(slow.sizes()).toEqual([40]);
     const more = Array.from({ length: 5 }, () => many.run());
     await turns();
-    expect(slow.sizes()).toEqual([20, 20]);
+    expect(slow.sizes()).toEqual([40]);
+    more.push(...Array.from({ length: 5 }, () => many.run()));
+    await turns();
+    expect(slow.sizes()).toEqual([40, 10]);
     await slow.answer(0);
-    // The first steps of the stored executions, and the five starts: all entries, while the other half is in progress.
-    expect(slow.sizes()).toEqual([20, 20, 25]);
+    // The first steps of the stored executions, while the other write is in progress.
+    expect(slow.sizes()).toEqual([40, 10, 40]);
     await slow.open();
     expect((await Promise.all([...runs, ...more])).every(({ status }) => status === 'completed')).toBe(true);
   });

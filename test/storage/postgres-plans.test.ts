@@ -16,6 +16,7 @@ import { signalsTable } from '../../src/adapters/storage/postgres/executions/sig
 import type { CommitEntry } from '../../src/engine/execution/stored-execution.ts';
 import {
   change,
+  decision,
   end,
   entry,
   execution,
@@ -130,7 +131,8 @@ describe.skipIf(!hasServer)('plans', () => {
       const commit = commitTo('default');
       ran = [];
       await commit('nobody', batch);
-      expect(ran.length).toBe(2);
+      // Starts alone go through a statement of their own first.
+      expect(ran.length).toBe(batch.every((one) => one.start && one.steps.length === 0) ? 3 : 2);
       for (const one of ran) expect(others(await explain(one), BY_KEY)).toEqual([]);
     });
 
@@ -407,6 +409,49 @@ describe.skipIf(!hasServer)('plans', () => {
         Array.from({ length: 100 }, (_, n) => entry(n + 1, { steps: [step('a')], end: end() })),
       );
       for (const one of ran) expect(others(await explain(one), BY_KEY)).toEqual([]);
+    });
+  });
+
+  describe('of executions that this process has started', () => {
+    beforeAll(() =>
+      session.query('INSERT INTO ensemble.owners (namespace, id, lease_until, locks) VALUES ($1, $2, $3, false)', [
+        ...['placed', WORKER, T0 + 60_000],
+      ]),
+    );
+    afterAll(() => session.query('TRUNCATE ensemble.owners, ensemble.executions, ensemble.steps, ensemble.signals'));
+
+    it('steps and ends look rows up by their place', async () => {
+      const commit = commitTo('placed');
+      await commit(
+        WORKER,
+        [1, 2, 3].map((n) => starting(execution(n))),
+      );
+      ran = [];
+      await commit(
+        WORKER,
+        [1, 2].map((n) => entry(n, { steps: [step('a')] })),
+      );
+      await commit(WORKER, [entry(1, { steps: [decision('b', 1), step('c')], end: end() }), entry(2, { end: end() })]);
+      await commit(WORKER, [entry(3, { steps: [step('a')], end: end() }), starting(execution(4))]);
+      expect(ran.length).toBe(3);
+      for (const one of ran) expect(others(await explain(one), /^place .*ctid = /)).toEqual([]);
+    });
+
+    it('an execution whose row has moved since is written by its key, once, and its entry as a whole', async () => {
+      const commit = commitTo('placed');
+      await commit(
+        WORKER,
+        [5, 6].map((n) => starting(execution(n))),
+      );
+      await signalsOf('placed').put(signal(1, 5));
+      ran = [];
+      const ended = [5, 6].map((n) => entry(n, { steps: [step('a')], end: end() }));
+      expect(await commit(WORKER, ended)).toEqual(['stored', 'stored']);
+      expect(ran.length).toBeGreaterThan(1);
+      expect(await commit(WORKER, ended)).toEqual(['stored', 'stored']);
+      const executions = executionsTable(client, tableNames('ensemble'), 'placed');
+      for (const n of [5, 6])
+        expect(await executions.get(executionId(n))).toMatchObject({ status: 'completed', agents: [{ key: 'a' }] });
     });
   });
 });

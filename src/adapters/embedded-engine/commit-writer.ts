@@ -75,8 +75,6 @@ export function createCommitWriter(dependencies: CommitWriterDependencies): Comm
   let loneWrites = 0;
   /** The monotonic instant of the latest turn that a write waited for. */
   let turnedAt = Number.NEGATIVE_INFINITY;
-  /** Whether the storage answers asynchronously. */
-  let answersLater = false;
 
   const commitAlone = (worker: string, entry: CommitEntry): MaybePromise<CommitResult> => {
     const answer = withRetry(() => storage.commit(worker, [entry]));
@@ -148,7 +146,6 @@ export function createCommitWriter(dependencies: CommitWriterDependencies): Comm
     let written: Promise<void>;
     try {
       const answer = commit(batch);
-      answersLater = answer instanceof Promise;
       if (!(answer instanceof Promise)) {
         resolveAll(batch, answer);
         return;
@@ -169,29 +166,24 @@ export function createCommitWriter(dependencies: CommitWriterDependencies): Comm
   const take = (): readonly Waiting[] | undefined => {
     const { worker, bytes: firstBytes } = waiting[0] as Waiting;
     const [other] = inProgress;
-    const isWhole = !other && !(answersLater && waiting.length >= 2 * MIN_ENTRIES);
     const isSmall = waiting.length <= MAX_ENTRIES && bytes - firstBytes <= MAX_BYTES;
-    if (isWhole && isSmall && waiting.every((one) => one.worker === worker)) {
+    if (!other && isSmall && waiting.every((one) => one.worker === worker)) {
       const batch = waiting;
       waiting = [];
       bytes = 0;
       return batch;
     }
     if (other && waiting.length < MIN_ENTRIES) return undefined;
-    const wanted = isWhole || other ? MAX_ENTRIES : Math.min(MAX_ENTRIES, Math.ceil(waiting.length / 2));
     // The entries of an execution are stored in the order in which they were made: never by two writes at a time.
     const elsewhere = new Set(other?.map(({ entry }) => entry.executionId));
-    const here = new Set<string>();
     const batch: Waiting[] = [];
     const rest: Waiting[] = [];
     let bytesLeft = MAX_BYTES;
     for (const one of waiting) {
       const id = one.entry.executionId;
-      const hasCapacity = batch.length < wanted || (here.has(id) && batch.length < MAX_ENTRIES);
-      const isNext = hasCapacity && one.worker === worker && !elsewhere.has(id);
+      const isNext = batch.length < MAX_ENTRIES && one.worker === worker && !elsewhere.has(id);
       const fits = isNext && (batch.length === 0 || one.bytes <= bytesLeft);
       if (fits) {
-        here.add(id);
         if (batch.length > 0) bytesLeft -= one.bytes;
         bytes -= one.bytes;
       } else if (isNext) bytesLeft = -1;

@@ -41,11 +41,15 @@ export interface CommitStatements {
   general(write: Write): Statement;
 }
 
-const namesOf = (columns: readonly Column<never>[]) => columns.map(([name]) => name);
-const from = (as: string, columns: readonly Column<never>[]) => columns.map(([name]) => `${as}.${name}`).join(', ');
+/** The row of the worker, locked: no process can consider it dead meanwhile. */
+export const ALIVE = (owners: string) =>
+  `alive AS (SELECT ref FROM ${owners} WHERE namespace = $1 AND id = $2 FOR KEY SHARE)`;
+export const namesOf = (columns: readonly Column<never>[]) => columns.map(([name]) => name);
+export const from = (as: string, columns: readonly Column<never>[]) =>
+  columns.map(([name]) => `${as}.${name}`).join(', ');
 
 /** Numbers the parameters in the order in which the parts of a statement are composed. */
-function parameters() {
+export function parameters() {
   let last = 2;
   const next = (type: string) => {
     last += 1;
@@ -65,7 +69,7 @@ function parameters() {
   };
 }
 
-type Parameters = ReturnType<typeof parameters>;
+export type Parameters = ReturnType<typeof parameters>;
 type HasParts = Readonly<
   Record<'starts' | 'retries' | 'expects' | 'tags' | 'charges' | 'states' | 'settles' | 'steps' | 'deliveries', boolean>
 >;
@@ -80,7 +84,7 @@ export function commitStatements({
   states,
   deliveries,
 }: Names): CommitStatements {
-  const alive = `alive AS (SELECT ref FROM ${owners} WHERE namespace = $1 AND id = $2 FOR KEY SHARE)`;
+  const alive = ALIVE(owners);
   const isHeld = `e.namespace = x.namespace AND e.id = x.id AND e.epoch = x.epoch AND e.owner = (SELECT ref FROM alive)`;
   const isChanged = '(x.ensemble IS NULL OR x.ensemble IN (SELECT ensemble FROM changed))';
 

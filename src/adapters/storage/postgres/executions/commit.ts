@@ -11,6 +11,7 @@ import { readList, toTextColumn } from '../tables/columns.ts';
 import { commitStatements } from './commit-statements.ts';
 import { isOverLimit } from '../tables/count-charges.ts';
 import { CHARGE, DELIVERY, EXPECTS, GATED, SETTLE, START, STATE, STEP, TAG, toArrays, toRow } from './entry-columns.ts';
+import { createFastCommit } from './fast-commit.ts';
 import { createRefusals, type Written } from './explain-refusal.ts';
 import type { Names } from '../tables/names.ts';
 import { isFenceCheck, needsTransaction, planWrites, type Write } from './plan-writes.ts';
@@ -31,6 +32,7 @@ export function createCommit(
 ): Storage['commit'] {
   const statements = commitStatements(names);
   const refusals = createRefusals(names, namespace);
+  const fast = createFastCommit(client, names, namespace);
 
   /** @returns undefined when everything was stored */
   const run = async (on: SqlRunner, worker: string, write: Write): Promise<Written | undefined> => {
@@ -92,6 +94,7 @@ export function createCommit(
   ): Promise<readonly CommitResult[]> => {
     const [first] = entries;
     if (first && needsTransaction(first)) return [await commitInTransaction(worker, first)];
+    if (await fast.run(worker, write)) return entries.map((): CommitResult => 'stored');
     let written: Written | undefined;
     try {
       written = await run(client, worker, write);

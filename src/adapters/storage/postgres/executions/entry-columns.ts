@@ -14,12 +14,20 @@ import { type SqlParam, toArray } from '../drivers/driver.ts';
 import { toTextColumn } from '../tables/columns.ts';
 import type { Counted } from '../tables/count-charges.ts';
 
+/** Where the row of an execution is. */
+export interface Place {
+  readonly tid: string;
+  readonly ref: number;
+}
+
 /** A part of an entry, with its entry. */
 export interface EntryPart<Part> {
   readonly entry: CommitEntry;
   part: Part;
   /** The part's value as JSON, converted once because it can be large. */
   json: string;
+  /** The row of its execution, as far as this process knows it. */
+  at?: Place | undefined;
 }
 
 type Value = string | number | null;
@@ -60,6 +68,16 @@ export const START: readonly Column<NewExecution>[] = [
   ['retried', 'boolean', ({ part }) => (part.trigger.dryRun ? 'true' : null)],
 ];
 
+const withNames = <Part>(columns: readonly Column<Part>[], names: readonly string[]) =>
+  columns.filter(([name]) => names.includes(name));
+
+/** What a start has that this process runs, and that has no key, tags, parent, charge or predecessor. */
+export const FAST_START = withNames(START, [
+  ...['id', 'ensemble', 'version', 'epoch', 'seed', 'started_by', 'created_at', 'deadline_at', 'input'],
+]);
+/** The columns that are null for such a start. */
+export const RARE_START = START.filter((column) => column[0] !== 'status' && !FAST_START.includes(column));
+
 /** The columns after those of a start, if one of them expects a document: the start is written only if the document has the tag. */
 export const EXPECTS: readonly Column<unknown>[] = [
   ['document_kind', 'text', ({ entry }) => entry.expects?.kind ?? null],
@@ -89,6 +107,19 @@ export const STEP: readonly Column<StepRecord>[] = [
   ['note', 'boolean', ({ part }) => String(part.note ?? false)],
 ];
 
+/** The fence of a part whose row is known. */
+export const PLACE: readonly Column<unknown>[] = [
+  ['tid', 'tid', ({ at }) => at?.tid ?? null],
+  ['ref', 'bigint', ({ at }) => at?.ref ?? null],
+  ['epoch', 'integer', ({ entry }) => entry.epoch],
+];
+export const PLACED_STEP: readonly Column<StepRecord>[] = [...PLACE, ...STEP.slice(FENCE.length)];
+/** What differs between results without an error. */
+export const FAST_STEP: readonly Column<StepRecord>[] = [
+  ...PLACE,
+  ...withNames(STEP, ['key', 'name', 'started_at', 'duration', 'output']),
+];
+
 /** An end, or a release, which has no part. */
 export const SETTLE: readonly Column<ExecutionEnd | undefined>[] = [
   ...FENCE,
@@ -98,6 +129,12 @@ export const SETTLE: readonly Column<ExecutionEnd | undefined>[] = [
   ['waits_for', 'text', ({ entry }) => toOptionalJsonColumn(entry.release?.waitsFor?.map(toTextColumn))],
   ['handover', 'text', ({ entry }) => toHandoverColumn(entry)],
   ...toPartColumns(fields.ENDED, 'output').filter(([name]) => name !== 'status'),
+];
+
+/** An end whose row is known. */
+export const FAST_SETTLE: readonly Column<ExecutionEnd | undefined>[] = [
+  ...PLACE,
+  ...SETTLE.slice(FENCE.length).filter(([name]) => !['due_at', 'seen', 'waits_for'].includes(name)),
 ];
 
 export const STATE: readonly Column<StateChange>[] = [
