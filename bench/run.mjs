@@ -1,6 +1,7 @@
 /**
  * Runs the benchmark and prints its tables as Markdown.
  * Usage: npm run bench, with ROUNDS (3), SECONDS (5), CASES (all; names of tables and rows, with commas) in the environment.
+ * `npm run bench -- --check` compares ratios with the bounds of `bounds.json` instead.
  */
 
 import { cpus } from 'node:os';
@@ -13,6 +14,10 @@ import { printTurns } from './print-turns.mjs';
 import { median, medianAndRange, significant } from './statistics.mjs';
 import { chooseCases, chosenRows, DURABLE, IN_MEMORY } from './tables.mjs';
 
+if (process.argv.includes('--check')) {
+  await import('./check.mjs');
+  process.exit();
+}
 const rounds = positive('ROUNDS', 3);
 const seconds = positive('SECONDS', 5);
 const chosen = chooseCases(process.env.CASES);

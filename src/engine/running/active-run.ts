@@ -173,8 +173,10 @@ export class ActiveRun<Held extends HeldExecution = HeldExecution> {
 
   /** The record of an execution of which this run has not read all. */
   #readRecord(end: ExecutionEnd): MaybePromise<Execution> {
-    const { log } = this.#dependencies;
-    return andThen(log.executions?.get(this.held.execution.id), (stored) => stored ?? this.#record(end));
+    const { executions } = this.#dependencies.log;
+    // The end is stored: a read that fails must not hide it.
+    const own = () => this.#record(end);
+    return andThen(executions?.get(this.held.execution.id), (stored) => stored ?? own(), own);
   }
 
   #record(end: ExecutionEnd): Execution {
