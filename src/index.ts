@@ -67,7 +67,7 @@ export type { EnsembleTraffic, SetTraffic } from './orchestrator/traffic/traffic
 export type { NewTraffic } from './orchestrator/traffic/new-traffic.ts';
 export type { Shadowed, ShadowDifference } from './orchestrator/traffic/shadows.ts';
 export type { OutputDifference, WentDifferently } from './orchestrator/traffic/compare-shadow.ts';
-export type { EnsembleState, EnsembleStates } from './orchestrator/ensemble-states.ts';
+export type { EnsembleState, EnsembleStates } from './orchestrator/definitions/ensemble-states.ts';
 export type { Limits, RequestLimit, RequestSender } from './engine/access/rules/limits.ts';
 export type { LimitsOptions } from './engine/access/rules/plans.ts';
 export type { TrustProxy } from './engine/access/rules/client-address.ts';

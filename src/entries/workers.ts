@@ -1,5 +1,5 @@
 /**
- * The public names for Workers, in addition to those of the main entry.
+ * The public names for Workers, in addition to those of the main entry. Its `createOrchestrator` bundles only the operations that it is given.
  *
  * @module ensemble-orchestrator/workers
  */
@@ -19,3 +19,15 @@ export {
 } from '../adapters/mail/platform-mail.ts';
 export { durableObjectStorage } from '../adapters/storage/sqlite/durable-object-storage.ts';
 export type { DurableObjectContext } from '../engine/host/host.port.ts';
+export {
+  api,
+  type BuiltInOperation,
+  code,
+  email,
+  pdf,
+  sms,
+  storage,
+  think,
+  tools,
+} from '../orchestrator/options/built-in.ts';
+export { createOrchestrator, type WorkerParts } from '../orchestrator/worker-orchestrator.ts';

@@ -3,7 +3,6 @@
  * restarts, instead of refusing every call at once.
  */
 
-import { memoryStorage } from '../adapters/storage/memory/memory-storage.ts';
 import { withStorageTimeout } from '../adapters/storage/with-storage-timeout.ts';
 import { isOrchestratorError } from '../engine/base/errors.ts';
 import type { JsonObject } from '../engine/base/json/json.ts';
@@ -71,10 +70,9 @@ export interface ConnectedStorage {
   readonly engineStorage: Storage;
 }
 
-/** @param given - default: a storage in memory */
-export function connectStorage(given: Storage | undefined, host: StorageHost): ConnectedStorage {
+export function connectStorage(given: Storage, host: StorageHost): ConnectedStorage {
   const { clock, logger, events, onStored } = host;
-  const timed = withStorageTimeout(given ?? memoryStorage(), clock, STORAGE_TIMEOUT_MS, () => events.measure);
+  const timed = withStorageTimeout(given, clock, STORAGE_TIMEOUT_MS, () => events.measure);
   const noticed = withOutboxNotice(timed, onStored);
   // The host wakes by its own clock.
   const wakeAt = timed.wakeAt && ((at: number) => timed.wakeAt?.(clock.toWall(at)));

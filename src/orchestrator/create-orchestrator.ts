@@ -5,7 +5,6 @@ import { embeddedEngine } from '../adapters/embedded-engine/embedded-engine.ts';
 import { onClock } from '../adapters/http/exchange.ts';
 import { fetchHttp } from '../adapters/http/fetch-http.ts';
 import { CONSOLE } from '../adapters/log/console-logger.ts';
-import { memoryStorage } from '../adapters/storage/memory/memory-storage.ts';
 import type { AgentSource, EnsembleSource, EnsembleTypes, OtherNames, TypedOptions } from '../authoring/define.ts';
 import type { Limits } from '../engine/access/rules/limits.ts';
 import type { Tokens } from '../engine/access/rules/tokens.ts';
@@ -34,7 +33,8 @@ import { loadEnsembles, logWarnings, readSharedAgents } from './definitions/load
 import { createRestore } from './definitions/restore-definitions.ts';
 import type { Kind } from './definitions/stored-definitions.ts';
 import type { Deliveries } from './deliveries/deliveries.ts';
-import { createEnsembleStates, type EnsembleStates } from './ensemble-states.ts';
+import { createEnsembleStates, type EnsembleStates } from './definitions/ensemble-states.ts';
+import { type BuiltIn, everything } from './options/built-in.ts';
 import { functionsOf } from './options/functions-of.ts';
 import type { Jobs } from './jobs/jobs.ts';
 import { createMover } from './change/move.ts';
@@ -176,10 +176,15 @@ export function createOrchestrator<
   const A extends readonly AgentSource[] = readonly AgentSource[],
   S extends Readonly<Record<string, Script>> = Record<never, never>,
 >(options?: TypedOptions<OrchestratorOptions<E>, E, A, S>): Orchestrator<EnsembleTypes<E>>;
+export function createOrchestrator(given: OrchestratorOptions = {}): Orchestrator {
+  return assembleOrchestrator(given, everything());
+}
+
+/** @param builtIn - the parts that the options need not name */
 // Four circles, each closed by a function that is called later: the storage reports what it stored to the deliveries, which use it; the
 // telemetry counts open executions, whose starts it traces; definitions are restored for the engine that `createExecutionService` makes from
 // `restore`; and the first start begins the timed work, which starts executions.
-export function createOrchestrator(given: OrchestratorOptions = {}): Orchestrator {
+export function assembleOrchestrator(given: OrchestratorOptions, builtIn: BuiltIn): Orchestrator {
   checkOptions(given);
   const linkSecrets = given.signalLinks && secretsOf(given.signalLinks);
   const masking = createMasking([...secretsIn(given), ...(linkSecrets ?? [])], linkSecrets !== undefined);
@@ -187,12 +192,13 @@ export function createOrchestrator(given: OrchestratorOptions = {}): Orchestrato
   const clock = steadyClock(given.clock ?? systemClock(), logger);
   const events = createEmitter(clock, logger);
   const onStored = () => deliveries.onStored();
-  const { patient, engineStorage, storage } = connectStorage(given.storage, { clock, logger, events, onStored });
+  const connected = connectStorage(given.storage ?? builtIn.storage(), { clock, logger, events, onStored });
+  const { patient, engineStorage, storage } = connected;
   const http = onClock(given.http ?? fetchHttp(), clock);
   const { tracing, options } = connectTelemetry({ ...given, http }, masking, events, () => executions.open());
   const components = createComponentParts(options, { storage, clock, logger, events });
-  const toolServers = connectToolServers(options, clock.wall);
-  const host = compileHost({ ...options, clock: clock.wall, storage }, toolServers);
+  const toolServers = connectToolServers(options, builtIn, clock.wall);
+  const host = compileHostOf({ ...options, clock: clock.wall, storage }, builtIn, toolServers);
   const ensembles = (options as WithStandIn)[STAND_IN]?.ensembles ?? loadEnsembles(options.ensembles ?? [], host);
   logWarnings(ensembles.values(), logger);
   const catalog = createCatalog({ host, ensembles, storage: patient, clock, logger });
@@ -290,12 +296,16 @@ function secretsIn({ secrets = {}, mcpServers = {}, models, mail }: Orchestrator
 }
 
 /** What definitions are compiled against: operations, shared agents, variables and functions. */
-export function compileHost(options: OrchestratorOptions, toolServers?: ToolServers): CompileHost {
+export function compileHost(options: OrchestratorOptions): CompileHost {
+  return compileHostOf(options, everything());
+}
+
+function compileHostOf(options: OrchestratorOptions, builtIn: BuiltIn, toolServers?: ToolServers): CompileHost {
   const clock = options.clock ?? systemClock();
-  const storage = options.storage ?? memoryStorage();
-  const servers = toolServers ?? connectToolServers(options, clock);
+  const store = options.storage ?? builtIn.storage();
+  const servers = toolServers ?? connectToolServers(options, builtIn, clock);
   return {
-    operations: registerOperations(options, { clock, storage, servers }),
+    operations: registerOperations(options, builtIn, { clock, storage: store, servers }),
     sharedAgents: readSharedAgents(options.agents ?? []),
     env: Object.freeze({ ...options.env, ...options.secrets }),
     secretNames: new Set(Object.keys(options.secrets ?? {})),

@@ -74,6 +74,7 @@ export const RULES: Readonly<Record<string, Rule>> = {
   'entries/node': {
     may: [...CORE, 'orchestrator', 'project', 'adapters/', 'http-handlers', 'test-files', 'entries/testing'],
   },
+  'entries/workers': { may: [...CORE, 'orchestrator', 'adapters/'] },
   'entries/': ADAPTER_ENTRY,
   ...{ 'entries/git': ADAPTER_ENTRY, 'entries/sqlite': ADAPTER_ENTRY, 'entries/postgres': ADAPTER_ENTRY },
 

@@ -43,7 +43,10 @@ const NAMES: Readonly<Record<string, readonly string[]>> = {
   './node': ['defineTests', 'folderObjects', 'loadProject', 'nodeHttp', 'toNodeListener'],
   './deno': ['toDenoHandler'],
   './bun': ['toBunHandler'],
-  './workers': ['durableObjectStorage', 'platformMail', 'toDurableObject', 'toWorker'],
+  './workers': [
+    ...['api', 'code', 'createOrchestrator', 'durableObjectStorage', 'email', 'pdf', 'platformMail', 'sms', 'storage'],
+    ...['think', 'toDurableObject', 'toWorker', 'tools'],
+  ],
   './sqlite': ['sqliteDatabase', 'sqliteStorage'],
   './postgres': ['postgresDatabase', 'postgresStorage'],
   './redis': ['redisKv', 'redisLimits'],

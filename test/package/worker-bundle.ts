@@ -1,7 +1,7 @@
 /** Bundles an entry of the built package as for a Worker, and looks at the result. */
 
 import { gzipSync } from 'node:zlib';
-import { type BuildResult, build } from 'esbuild';
+import { type BuildOptions, type BuildResult, build } from 'esbuild';
 import ts from 'typescript';
 import { DIST } from './built-package.ts';
 
@@ -10,8 +10,20 @@ export function bundle(
   entry: string,
   packages: 'bundle' | 'external',
 ): Promise<BuildResult<{ write: false; metafile: true }>> {
+  return bundleAs({ entryPoints: [`${DIST}/${entry}.js`] }, packages);
+}
+
+/** Bundles a program that imports entries as `./<entry>.js`. */
+export function bundleProgram(contents: string): Promise<BuildResult<{ write: false; metafile: true }>> {
+  return bundleAs({ stdin: { contents, resolveDir: DIST } }, 'bundle');
+}
+
+function bundleAs(
+  what: Pick<BuildOptions, 'entryPoints' | 'stdin'>,
+  packages: 'bundle' | 'external',
+): Promise<BuildResult<{ write: false; metafile: true }>> {
   return build({
-    entryPoints: [`${DIST}/${entry}.js`],
+    ...what,
     bundle: true,
     minify: true,
     format: 'esm',

@@ -1,6 +1,6 @@
 /** `/state/:name`: reads, replaces, patches and clears the state of an ensemble. */
 
-import type { EnsembleState } from '../../orchestrator/ensemble-states.ts';
+import type { EnsembleState } from '../../orchestrator/definitions/ensemble-states.ts';
 import { VALUE_BYTES } from '../reply/response-sizes.ts';
 import { call } from './define-call.ts';
 

@@ -350,6 +350,10 @@ function reportUnknownOperation(name: string, path: Path, report: Report, { oper
   const suggestion = meant ?? similar;
   // A host that is not known may have any operation.
   if (lenient && suggestion === undefined) return;
+  if (SPECIFIED_OPERATIONS.some((one) => one === name)) {
+    const message = `the operation ${quoted(name)} is not among those of this Worker; add \`${name}()\` of ensemble-orchestrator/workers to \`operations\``;
+    return report({ path, message });
+  }
   const known = oneOf([...operations.keys()].slice(0, MAX_OPERATIONS), 'and');
   const message = `there is no operation ${quoted(name)}; the operations are ${known}; the option \`operations\` adds your own`;
   report({ path, message, suggestion, ...(lenient && similar === undefined && { warning: true }) });
