@@ -2,6 +2,7 @@
 
 import type { AgentSource, EnsembleSource, EnsembleTypes, TypedOptions } from '../authoring/define.ts';
 import { isRecord } from '../engine/base/read-options.ts';
+import { SPECIFIED_OPERATIONS } from '../engine/ensemble/name.ts';
 import type { AnyOperation } from '../engine/operation/operation.port.ts';
 import type { Storage } from '../engine/storage/storage.port.ts';
 import type { Script } from '../operations/code/script.ts';
@@ -56,9 +57,11 @@ export function createOrchestrator(given: Omit<OrchestratorOptions, keyof Worker
   if (!Array.isArray(operations))
     throw misuse('`operations` must list all operations of its definitions, such as [code(), api()]');
   if (!isRecord(storage)) throw misuse('`storage` must be a storage, such as durableObjectStorage(state)');
+  for (const [i, operation] of operations.entries()) checkOperation(operation, i);
   const builtIn = operations.filter(isBuiltIn);
   for (const [option, names] of Object.entries(READ_BY)) {
-    if (given[option as keyof typeof given] === undefined) continue;
+    const value: unknown = given[option as keyof typeof given];
+    if (value === undefined || (isRecord(value) && Object.keys(value as object).length === 0)) continue;
     if (!builtIn.some(({ name }) => names.includes(name)))
       throw misuse(
         `\`${option}\` is for an operation that is not in \`operations\`; add ${names.map((name) => `${name}()`).join(' or ')}`,
@@ -69,7 +72,18 @@ export function createOrchestrator(given: Omit<OrchestratorOptions, keyof Worker
 }
 
 function isBuiltIn(operation: BuiltInOperation | AnyOperation): operation is BuiltInOperation {
-  return typeof (operation as Partial<BuiltInOperation>)?.make === 'function';
+  const { make, run } = operation as Partial<BuiltInOperation & AnyOperation>;
+  return typeof make === 'function' && run === undefined;
+}
+
+function checkOperation(operation: unknown, index: number): void {
+  const what = `\`operations[${index}]\``;
+  if (typeof operation === 'function')
+    throw misuse(`${what} is a function; call it, as in \`${operation.name || 'code'}()\``);
+  if (!isRecord(operation)) throw misuse(`${what} must be a call such as code(), or a result of defineOperation`);
+  const { name } = operation as Partial<AnyOperation>;
+  if (isBuiltIn(operation as never) || !SPECIFIED_OPERATIONS.some((one) => one === name)) return;
+  throw misuse(`${what}: \`${name}\` is an operation of this library; add \`${name}()\`, or give yours another name`);
 }
 
 function misuse(problem: string): TypeError {

@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { api, code, createOrchestrator, storage, think } from '../../src/entries/workers.ts';
-import { createHandler, defineOperation, memoryStorage } from '../../src/index.ts';
+import { createHandler, createOrchestrator as createMain, defineOperation, memoryStorage } from '../../src/index.ts';
 
 const greet = 'name: greet\nflow:\n  - { agent: hello, operation: code, config: { script: hello } }';
 const scripts = { hello: ({ input }: { readonly input: unknown }) => `Hello ${(input as { who: string }).who}` };
@@ -56,12 +56,40 @@ describe('createOrchestrator of a Worker', () => {
       { operations: [code()], storage: memoryStorage(), mcpServers: { s: { url: 'https://s.example' } } },
       'add tools() or think()',
     ],
-    ['what is no operation', { operations: [5], storage: memoryStorage() }, 'must be a result of defineOperation'],
+    [
+      'what is no operation, by its index',
+      { operations: [code(), 5], storage: memoryStorage() },
+      '`operations[1]` must be a call such as code(), or a result of defineOperation',
+    ],
+    ['a call without parentheses', { operations: [code], storage: memoryStorage() }, 'call it, as in `code()`'],
+    [
+      'an own operation with the name of one of this library',
+      { operations: [{ name: 'email', run: () => 1 }], storage: memoryStorage() },
+      '`email` is an operation of this library; add `email()`, or give yours another name',
+    ],
     ['an unknown option', { operations: [code()], storage: memoryStorage(), script: {} }, '`script`'],
     ['an operation twice', { operations: [code(), code()], storage: memoryStorage() }, '`code` exists already'],
   ])('refuses %s', (_, options, message) => {
     expect(thrown(options)).toBeInstanceOf(TypeError);
     expect((thrown(options) as Error).message).toContain(message);
+  });
+
+  it('takes an own operation that has a method `make`, and options that are empty', async () => {
+    const own = { name: 'own', run: () => 1, make: () => 2 };
+    const ensembles = ['name: e\nflow:\n  - { agent: o, operation: own }\noutputs: { o: "${o.output}" }'];
+    const options = { operations: [own], storage: memoryStorage(), ensembles, scripts: {}, models: {} };
+    expect(await create(options).execute('e')).toMatchObject({ output: { o: 1 } });
+  });
+
+  it('names the call to add for another name of an operation, and the entry for a list in the main one', () => {
+    const ensembles = ['name: e\nflow:\n  - { agent: a, operation: http, config: { url: https://a.example } }'];
+    const lacking = thrown({ operations: [code()], storage: memoryStorage(), ensembles }) as Error;
+    expect(lacking.message).toContain(
+      'the operation `api` (here: `http`) is not among those of this Worker; add `api()`',
+    );
+    expect(() => createMain({ operations: [code()] as never })).toThrow(
+      '`operations[0]`: `code` is built in here; a list of all operations is for createOrchestrator of ensemble-orchestrator/workers',
+    );
   });
 
   it('connects to tool servers if think() is there', () => {

@@ -437,6 +437,24 @@ describe.skipIf(!hasServer)('plans', () => {
       for (const one of ran) expect(others(await explain(one), /^place .*ctid = /)).toEqual([]);
     });
 
+    it('an entry with a step and an end is stored as a whole when its row moves while the write waits for it', async () => {
+      const commit = commitTo('placed');
+      await commit(WORKER, [starting(execution(7))]);
+      await session.query('BEGIN');
+      await session.query("UPDATE ensemble.executions SET cancel_at = 1 WHERE namespace = 'placed' AND id = $1", [
+        executionId(7),
+      ]);
+      ran = [];
+      const written = commit(WORKER, [entry(7, { steps: [step('a')], end: end() })]);
+      await new Promise((resolve) => setTimeout(resolve, 100));
+      await session.query('COMMIT');
+      expect(await written).toEqual(['stored']);
+      // What the first statement would have stored alone, the second one did not find.
+      expect(ran.length).toBe(2);
+      const found = await executionsTable(client, tableNames('ensemble'), 'placed').get(executionId(7));
+      expect(found).toMatchObject({ status: 'completed', agents: [{ key: 'a' }] });
+    });
+
     it('an execution whose row has moved since is written by its key, once, and its entry as a whole', async () => {
       const commit = commitTo('placed');
       await commit(

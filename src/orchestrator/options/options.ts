@@ -188,6 +188,13 @@ const CHECKS: OptionChecks<OrchestratorOptions> = {
 export function checkOptions(options: OrchestratorOptions): void {
   readOptions('createOrchestrator', options, CHECKS);
   for (const [i, operation] of (options.operations ?? []).entries()) {
+    if (
+      typeof (operation as { readonly make?: unknown } | undefined)?.make === 'function' &&
+      operation?.run === undefined
+    )
+      throw misuse(
+        `\`operations[${i}]\`: \`${operation?.name}\` is built in here; a list of all operations is for createOrchestrator of ensemble-orchestrator/workers`,
+      );
     if (typeof operation?.name !== 'string' || typeof operation.run !== 'function')
       throw misuse(`\`operations[${i}]\` must be a result of defineOperation({ name, run })`);
     if (operation.config !== undefined && typeof operation.config?.['~standard']?.validate !== 'function')

@@ -350,9 +350,11 @@ function reportUnknownOperation(name: string, path: Path, report: Report, { oper
   const suggestion = meant ?? similar;
   // A host that is not known may have any operation.
   if (lenient && suggestion === undefined) return;
-  if (SPECIFIED_OPERATIONS.some((one) => one === name)) {
-    const message = `the operation ${quoted(name)} is not among those of this Worker; add \`${name}()\` of ensemble-orchestrator/workers to \`operations\``;
-    return report({ path, message });
+  const specified = SPECIFIED_OPERATIONS.find((one) => one === name) ?? meant;
+  if (specified !== undefined && !operations.has(specified)) {
+    const called = specified === name ? '' : ` (here: ${quoted(name)})`;
+    const message = `the operation ${quoted(specified)}${called} is not among those of this Worker; add \`${specified}()\` of ensemble-orchestrator/workers to \`operations\``;
+    return report({ path, message, suggestion: specified === name ? undefined : specified });
   }
   const known = oneOf([...operations.keys()].slice(0, MAX_OPERATIONS), 'and');
   const message = `there is no operation ${quoted(name)}; the operations are ${known}; the option \`operations\` adds your own`;

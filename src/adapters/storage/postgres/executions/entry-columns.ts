@@ -111,8 +111,11 @@ export const STEP: readonly Column<StepRecord>[] = [
 export const PLACE: readonly Column<unknown>[] = [
   ['tid', 'tid', ({ at }) => at?.tid ?? null],
   ['ref', 'bigint', ({ at }) => at?.ref ?? null],
+  ['id', 'text', ({ entry }) => toTextColumn(entry.executionId)],
   ['epoch', 'integer', ({ entry }) => entry.epoch],
 ];
+/** Whether the entry of a step also ends its execution. */
+export const ENDS: Column<unknown> = ['ends', 'boolean', ({ entry }) => String(entry.end !== undefined)];
 export const PLACED_STEP: readonly Column<StepRecord>[] = [...PLACE, ...STEP.slice(FENCE.length)];
 /** What differs between results without an error. */
 export const FAST_STEP: readonly Column<StepRecord>[] = [

@@ -6,6 +6,8 @@
  * which also finds out what a fast one has stored already.
  */
 
+import { isRepeatable } from '../../../../engine/execution/start-once.ts';
+import type { StepRecord } from '../../../../engine/execution/stored-execution.ts';
 import { readNumber, readText } from '../../sql/columns.ts';
 import { type SqlClient, type SqlResult, type Statement, statement } from '../drivers/driver.ts';
 import { codeOf } from '../drivers/failure.ts';
@@ -14,6 +16,7 @@ import type { Names } from '../tables/names.ts';
 import { ALIVE, from, namesOf, type Parameters, parameters } from './commit-statements.ts';
 import {
   type Column,
+  ENDS,
   FAST_SETTLE,
   FAST_START,
   FAST_STEP,
@@ -42,11 +45,16 @@ export function createFastCommit(client: SqlClient, names: Names, namespace: str
     for (const { entry } of parts) places.delete(entry.executionId);
   };
 
-  const remember = (found: string) => {
+  const remember = (starts: Write['starts'], found: string) => {
     if (places.size > MAX_PLACES) places.clear();
+    const ids = new Map(starts.map(({ entry: { executionId } }) => [toTextColumn(executionId), executionId]));
     const parts = found.split(' ');
-    for (let i = 0; i < parts.length; i += 3)
-      places.set(parts[i] as string, { ref: Number(parts[i + 1]), tid: parts[i + 2] as string });
+    for (let i = 0; i < parts.length; i += 3) {
+      const id = ids.get(parts[i] as string);
+      // A part of a text would keep the whole text in memory.
+      const tid = [...(parts[i + 2] as string)].join('');
+      if (id !== undefined) places.set(id, { ref: Number(parts[i + 1]), tid });
+    }
   };
 
   return {
@@ -61,7 +69,7 @@ export function createFastCommit(client: SqlClient, names: Names, namespace: str
       const params = [
         ...toArrays(starts, FAST_START),
         ...toArrays(settles, FAST_SETTLE),
-        ...toArrays(steps, isPlain ? FAST_STEP : PLACED_STEP),
+        ...toArrays(steps, stepColumns(has)),
       ];
       let result: SqlResult;
       try {
@@ -74,7 +82,7 @@ export function createFastCommit(client: SqlClient, names: Names, namespace: str
       }
       const isStored = countStored(result, has) === starts.length + settles.length + steps.length;
       const [row] = result.rows;
-      if (isStored && has.starts && row) remember(readText(row, 'places', 'a commit'));
+      if (isStored && has.starts && row) remember(starts, readText(row, 'places', 'a commit'));
       if (!isStored) forget(steps);
       return isStored;
     },
@@ -100,7 +108,8 @@ function isUsual({ starts, tags, charges, states, settles, steps, deliveries, ex
   if (tags.length + charges.length + states.length + deliveries.length > 0 || expects) return false;
   if (starts.length + settles.length + steps.length === 0) return false;
   return (
-    starts.every((start) => RARE_START.every(([, , value]) => value(start) === null)) &&
+    // Starts that a caller may repeat are written in one order by all processes, see the general statement.
+    starts.every((start) => !isRepeatable(start.part) && RARE_START.every(([, , value]) => value(start) === null)) &&
     // A release gives the row away.
     settles.every(({ part }) => part !== undefined) &&
     steps.every(({ entry, part }) => part.attempts === 1 && part.retryAt === undefined && !entry.start)
@@ -118,7 +127,8 @@ function findPlaces({ settles, steps }: Write, places: ReadonlyMap<string, Place
 
 function fastStatements({ owners, executions, steps }: Names): (has: HasParts) => Statement {
   const alive = ALIVE(owners);
-  const isAt = 'e.ctid = x.tid AND e.ref = x.ref AND e.epoch = x.epoch AND e.owner = (SELECT ref FROM alive)';
+  const isAt =
+    'e.ctid = x.tid AND e.ref = x.ref AND e.id = x.id AND e.epoch = x.epoch AND e.owner = (SELECT ref FROM alive)';
   const insertStarts = (p: Parameters) => `
     INSERT INTO ${executions} (namespace, owner, status, ${namesOf(FAST_START).join(', ')}, started_at)
     SELECT $1, alive.ref, 'running', ${from('x', FAST_START)}, x.created_at FROM ${p.rows(FAST_START)}, alive`;
@@ -127,27 +137,29 @@ function fastStatements({ owners, executions, steps }: Names): (has: HasParts) =
       agents = x.agents, error = x.error, output = x.output, waits_for = NULL, due_at = NULL, handover = x.handover,
       resumed_at = CASE WHEN x.handover IS NULL THEN e.resumed_at END
     FROM ${p.rows(FAST_SETTLE)} WHERE ${isAt}`;
-  const insertSteps = (p: Parameters, all: readonly Column<never>[], fixed: Readonly<Record<string, string>>) => {
-    const columns = all.slice(PLACE.length);
+  const insertSteps = (p: Parameters, has: HasParts) => {
+    const all = stepColumns(has);
+    const fixed = has.isPlain ? PLAIN_STEP : {};
+    const columns = all.slice(PLACE.length, has.settles ? -1 : undefined);
+    // A row that moved while this statement waited for it is not ended: then its last steps are not stored either.
+    const whole = has.settles ? 'WHERE NOT x.ends OR x.ref IN (SELECT ref FROM settled)' : '';
     return `INSERT INTO ${steps} (execution, ${[...namesOf(columns), ...Object.keys(fixed)].join(', ')})
       SELECT x.ref, ${[from('x', columns), ...Object.values(fixed)].join(', ')}
-      FROM ${p.rows(all)} JOIN ${executions} e ON ${isAt} ORDER BY x.nr`;
+      FROM ${p.rows(all)} JOIN ${executions} e ON ${isAt} ${whole} ORDER BY x.nr`;
   };
   const make = (has: HasParts): Statement => {
     const p = parameters();
     const parts = [
       ...(has.starts ? [['started', `${insertStarts(p)} RETURNING id, ref, ctid`]] : []),
       ...(has.settles ? [['settled', updateSettled(p)]] : []),
-      ...(has.steps
-        ? [['put', has.isPlain ? insertSteps(p, FAST_STEP, PLAIN_STEP) : insertSteps(p, PLACED_STEP, {})]]
-        : []),
+      ...(has.steps ? [['put', insertSteps(p, has)]] : []),
     ];
     const [first] = parts;
     // The number of rows says whether all were stored.
     if (parts.length === 1 && first && !has.starts) return statement(`WITH ${alive} ${first[1]}`);
     const answers = parts.map(([name]) => [name, `count(*) FROM ${name}`]);
     if (has.starts) answers.push(['places', "string_agg(id || ' ' || ref || ' ' || ctid, ' ') FROM started"]);
-    const returning = (name = '', sql = '') => `${name} AS (${sql}${name === 'started' ? '' : ' RETURNING 1'})`;
+    const returning = (name = '', sql = '') => `${name} AS (${sql}${RETURNING[name] ?? ''})`;
     return statement(
       `WITH ${[alive, ...parts.map(([name, sql]) => returning(name, sql))].join(', ')}
       SELECT ${answers.map(([name, sql]) => `(SELECT ${sql}) AS ${name}`).join(', ')}`,
@@ -161,6 +173,13 @@ function fastStatements({ owners, executions, steps }: Names): (has: HasParts) =
     made.set(key, known);
     return known;
   };
+}
+
+const RETURNING: Readonly<Record<string, string>> = { settled: ' RETURNING e.ref', put: ' RETURNING 1' };
+
+function stepColumns({ isPlain, settles }: HasParts): readonly Column<StepRecord>[] {
+  const columns = isPlain ? FAST_STEP : PLACED_STEP;
+  return settles ? [...columns, ENDS] : columns;
 }
 
 /** What all results without an error have in the columns that {@link FAST_STEP} lacks. */
