@@ -202,7 +202,8 @@ async function readWithFold(engine: EngineState, id: string, { keys, after }: Fo
     if (found.length !== some.length) return undefined;
     records.push(...found);
   }
-  return [...records, ...(await readRecords(engine, id, after))];
+  const known = new Set(keys);
+  return [...records, ...(await readRecords(engine, id, after)).filter(({ key }) => !known.has(key))];
 }
 
 /** @param first - only the records after the one with this key */

@@ -33,7 +33,6 @@ export function createRunDependencies(dependencies: {
       listSignals: (executionId, query) => read(() => storage.signals.list(executionId, query)),
       executions: {
         get: (executionId, query) => read(() => storage.executions.get(executionId, query)),
-        listSteps: (executionId, query) => read(() => storage.executions.listSteps(executionId, query)),
       },
     };
     const waitForLease = () => (lease.isLeaseValid(worker) ? undefined : lease.waitForLease(worker));

@@ -24,6 +24,10 @@ export function childSignalName(childId: string): string {
   return `child:${childId}`;
 }
 
+export function isChildSignalName(name: string): boolean {
+  return name.startsWith('child:');
+}
+
 /** @param ended - an end, or the record of an execution that has ended */
 export function toChildEnd({ status, output, error }: Pick<Execution, 'status' | 'output' | 'error'>): ChildEnd {
   const end = { status: status as FinalStatus, output: status === 'completed' ? output : null };

@@ -140,9 +140,6 @@ export interface Journal {
    */
   fold?(blockKey: string, describe: () => FoldedBlock & { readonly steps: number }): void;
 
-  /** Reads the records of the parts of a block that are over: from then on `step`, `decide` and `replayed` know them. @throws JournalLostError */
-  unfold?(blockKey: string): Promise<void>;
-
   /** Calls `callback` once, at the end of the replay, or at once if the replay has ended. */
   onReplayEnd(callback: () => void): void;
 

@@ -18,7 +18,7 @@ export interface RunLog {
   /** The signals of one name for an execution, in the order in which they arrived. @throws JournalLostError */
   listSignals(executionId: string, query: SignalQuery): MaybePromise<readonly NewSignal[]>;
   /** For a run that begins with a fold: it has not read all records. @throws JournalLostError */
-  readonly executions?: Pick<ExecutionReader, 'get' | 'listSteps'>;
+  readonly executions?: Pick<ExecutionReader, 'get'>;
   /** See `Journal.waitForLease`. Absent where no other process can run the execution. */
   waitForLease?(): Promise<void> | undefined;
 }

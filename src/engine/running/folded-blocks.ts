@@ -12,7 +12,6 @@ import { usageOf } from '../ensemble/step-event.ts';
 import type { TokenUsage } from '../execution/execution.ts';
 import type { TakenSignal } from '../execution/journal.port.ts';
 import { type Fold, type FoldedBlock, isTakenSignal, type StepRecord } from '../execution/stored-execution.ts';
-import type { RunLog } from '../execution/run-log.port.ts';
 import type { HeldExecution } from './held-execution.ts';
 import type { TakenSignals } from './run-signals.ts';
 import { UsageTotal } from './usage-total.ts';
@@ -31,9 +30,8 @@ const NONE: Share = { agents: 0 };
 const AGENT: Share = { agents: 1 };
 /** It is written at each suspension, and read at each resume. */
 const MAX_FOLD_BYTES = 64 * 1024;
-const PAGE = 1000;
 /** Up to this number of keys and blocks, nothing is dropped before the run leaves. */
-const FEW = 1000;
+const FEW = 200;
 /** A round or an item in a key. */
 const PART = /\.(?:while|foreach)\[(\d+)\]/g;
 
@@ -56,7 +54,11 @@ export class FoldedBlocks {
     this.#agents = first?.agents ?? 0;
     this.#usage.addUsage(first?.usage);
     this.#taken = new Set(first?.taken);
-    this.add(records);
+    const known = new Set(first?.keys);
+    for (const record of records) if (known.has(record.key)) this.#shares.set(record.key, shareOf(record));
+    // Those of its keys were stored before the last record that it takes into account.
+    this.#last = first?.after;
+    this.add(records.filter(({ key }) => !known.has(key)));
   }
 
   /** Records that are written. One that replaces another has its key. */
@@ -123,19 +125,6 @@ export class FoldedBlocks {
     this.#dropsAt = 2 * Math.max(FEW, this.#shares.size + this.#described.size);
     return { blocks, steps };
   }
-}
-
-/** Reads the records of the rounds or items of a block. @throws JournalLostError */
-export async function readParts({ executions }: RunLog, id: string, blockKey: string): Promise<readonly StepRecord[]> {
-  const found: StepRecord[] = [];
-  for (let after: string | undefined, isAll = executions === undefined; !isAll; ) {
-    const query = { after, limit: PAGE, bytes: Number.POSITIVE_INFINITY, notes: true };
-    const page = (await executions?.listSteps(id, query)) ?? [];
-    found.push(...page.filter(({ key }) => key.startsWith(`${blockKey}[`)));
-    after = page.at(-1)?.key;
-    isAll = page.length < PAGE;
-  }
-  return found;
 }
 
 function shareOf(record: StepRecord): Share {

@@ -23,10 +23,6 @@ export class ReplayedRecords {
   /** @param blocks - the keys of blocks that a fold describes */
   constructor(records: readonly StepRecord[], blocks: readonly string[] = []) {
     this.#blocks = blocks;
-    this.add(records);
-  }
-
-  add(records: readonly StepRecord[]): void {
     for (const record of records) {
       if (isMark(record)) this.#marks.add(record.key);
       else this.#byKey.set(record.key, record);

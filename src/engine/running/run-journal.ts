@@ -20,7 +20,7 @@ import type {
 } from '../execution/journal.port.ts';
 import type { RunLog } from '../execution/run-log.port.ts';
 import type { CommitResult, StoredState } from '../storage/storage.port.ts';
-import { FoldedBlocks, readParts } from './folded-blocks.ts';
+import { FoldedBlocks } from './folded-blocks.ts';
 import { type HeldExecution, isAfterCrash } from './held-execution.ts';
 import { ReplayedRecords, ReportedRecords } from './journal-records.ts';
 import { PinnedComponents } from './pinned-components.ts';
@@ -167,10 +167,6 @@ export class RunJournal implements Journal {
 
   folded(blockKey: string): FoldedBlock | undefined {
     return this.#folds?.get(blockKey);
-  }
-
-  async unfold(blockKey: string): Promise<void> {
-    this.#replayed?.add(await readParts(this.#dependencies.log, this.#held.execution.id, blockKey));
   }
 
   onReplayEnd(callback: () => void): void {

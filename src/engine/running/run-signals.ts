@@ -1,6 +1,7 @@
 /** The signals of an active run. Each wait takes the first signal of its name that no other wait has taken. */
 
 import type { Json } from '../base/json/json.ts';
+import { isChildSignalName } from '../execution/child.ts';
 import type { PendingWait } from '../execution/execution.ts';
 import { type Fold, isTakenSignal, type NewSignal, type StepRecord } from '../execution/stored-execution.ts';
 import type { Clock } from '../host/clock.port.ts';
@@ -98,13 +99,19 @@ export class RunSignals {
 
   /** Forgets the first ones of each name: no later run reads them. */
   passTaken(): TakenSignals {
+    const taken = new Set(this.#taken);
     for (const [name, known] of this.#known) {
+      // Only one wait ever asks for the end of a child, and a name of each would make a fold grow.
+      if (isChildSignalName(name)) {
+        for (const { id } of known) taken.delete(id);
+        continue;
+      }
       const open = known.findIndex(({ id }) => !this.#taken.has(id));
       const passed = known.splice(0, open < 0 ? known.length : open);
-      for (const { id } of passed) this.#taken.delete(id);
+      for (const { id } of passed) for (const all of [this.#taken, taken]) all.delete(id);
       if (passed.length > 0) this.#passed.set(name, (this.#passed.get(name) ?? 0) + passed.length);
     }
-    return { passed: this.#passed.size > 0 ? Object.fromEntries(this.#passed) : undefined, taken: this.#taken };
+    return { passed: this.#passed.size > 0 ? Object.fromEntries(this.#passed) : undefined, taken };
   }
 
   /** The names of the signals that the run waits for now; undefined when there are too many. */

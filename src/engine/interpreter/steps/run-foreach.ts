@@ -6,7 +6,7 @@ import { andThen, isPromise, type MaybePromise } from '../../base/maybe-promise.
 import { countedBytes } from '../../base/json/measure-json.ts';
 import type { CompiledForeachStep, CompiledList } from '../../compiled/compiled-ensemble.ts';
 import type { ExecutionError } from '../../execution/execution.ts';
-import { type CancellationScope, createChildScope, createReplayScope } from '../cancellation-scope.ts';
+import { type CancellationScope, createChildScope } from '../cancellation-scope.ts';
 import type { GuardChain, RunBody } from '../enter-step.ts';
 import { evaluateGuard, takeSnapshot, UNNAMED, checkDecisionSize, markFailed, stopsReplay } from '../guards.ts';
 import { startsClean } from './fold-walk.ts';
@@ -49,7 +49,6 @@ export async function runForeach(
   const block = beginBlock(blockKey, parts, folded);
   await (workers > 1 ? workTogether(block, workers) : work(block, scope));
   block.queue.close();
-  if (folded && step.collect && scope.cancellation.reason === undefined) await recallOutputs(block, folded);
   release();
   cancellation.close();
   run.hold(-block.bytes);
@@ -98,7 +97,12 @@ function beginBlock(key: string, parts: BlockParts, folded: FoldedBlock | undefi
     ended: false,
     error: undefined,
   };
-  if (left) run.failed = Math.max(run.failed, left.failed);
+  if (left) {
+    run.failed = Math.max(run.failed, left.failed);
+    const kept = left.outputs.values();
+    for (const [first, end] of folded?.over ?? [])
+      for (let index = first; index < end && step.collect; index++) block.outputs[index] = kept.next().value ?? null;
+  }
   run.hold(block.bytes);
   if (over) run.journal.fold?.(key, () => describeItems(block, over));
   return block;
@@ -120,37 +124,17 @@ type FoldedItems = JsonObject & {
   readonly failed: number;
   readonly lastCommitAt: number;
   readonly handled: string[];
+  /** The outputs of the items that are over, in order; empty without `collect`. A fold with many is too large, and not made. */
+  readonly outputs: Json[];
 };
 
 function describeItems(block: Block, over: IndexRanges): FoldedBlock & { readonly steps: number } {
-  const { overBytes: bytes, lastCommitAt, handled, scope } = block;
+  const { overBytes: bytes, lastCommitAt, handled, scope, step, outputs } = block;
   const { failed, steps } = scope.run;
-  const left: FoldedItems = { bytes, failed, lastCommitAt, handled: [...handled] };
-  return { over: over.list, left, steps };
-}
-
-/** Replays the items that are over, for their outputs. A run that ends the block needs them, and no run before it. */
-async function recallOutputs(block: Block, { over }: FoldedBlock): Promise<void> {
-  const { step, scope, items, outputs, guards } = block;
-  const { run } = scope;
-  await run.journal.unfold?.(block.key);
-  const { steps } = run;
-  const until = Math.max(block.lastCommitAt, run.ports.clock.now());
-  for (const [first, end] of over) {
-    for (let index = first; index < end; index++) {
-      const cancellation = createReplayScope(until);
-      const prefix = `${block.key}[${index}].`;
-      const item = new RunScope(run, scope, step.slots, cancellation, prefix, items[index] as Json, index);
-      item.handled = new Set();
-      item.isApart = true;
-      await block.runBody(step.body, item, guards);
-      if (cancellation.reason !== undefined)
-        throw new Error(`the records of item ${index} of ${block.key} are not all stored`);
-      outputs[index] = item.lastOutput;
-      item.release();
-    }
-  }
-  run.steps = steps;
+  const { list } = over;
+  const kept = step.collect ? list.flatMap(([first, end]) => outputs.slice(first, end)) : [];
+  const left: FoldedItems = { bytes, failed, lastCommitAt, handled: [...handled], outputs: kept };
+  return { over: list, left, steps };
 }
 
 /** The recorded decision: how the block ended. */
