@@ -354,7 +354,8 @@ function reportUnknownOperation(name: string, path: Path, report: Report, { oper
   if (specified !== undefined && !operations.has(specified)) {
     const called = specified === name ? '' : ` (here: ${quoted(name)})`;
     const message = `the operation ${quoted(specified)}${called} is not among those of this Worker; add \`${specified}()\` of ensemble-orchestrator/workers to \`operations\``;
-    return report({ path, message, suggestion: specified === name ? undefined : specified });
+    report({ path, message, suggestion: specified === name ? undefined : specified });
+    return;
   }
   const known = oneOf([...operations.keys()].slice(0, MAX_OPERATIONS), 'and');
   const message = `there is no operation ${quoted(name)}; the operations are ${known}; the option \`operations\` adds your own`;
