@@ -8,7 +8,7 @@ import type { Storage } from '../engine/storage/storage.port.ts';
 import type { Script } from '../operations/code/script.ts';
 import { assembleOrchestrator, type Orchestrator } from './create-orchestrator.ts';
 import type { BuiltInOperation } from './options/built-in.ts';
-import type { OrchestratorOptions } from './options/options.ts';
+import { isBuiltIn, type OrchestratorOptions } from './options/options.ts';
 
 /** What a Worker must name. */
 export interface WorkerParts {
@@ -58,7 +58,7 @@ export function createOrchestrator(given: Omit<OrchestratorOptions, keyof Worker
     throw misuse('`operations` must list all operations of its definitions, such as [code(), api()]');
   if (!isRecord(storage)) throw misuse('`storage` must be a storage, such as durableObjectStorage(state)');
   for (const [i, operation] of operations.entries()) checkOperation(operation, i);
-  const builtIn = operations.filter(isBuiltIn);
+  const builtIn = operations.filter((operation): operation is BuiltInOperation => isBuiltIn(operation));
   for (const [option, names] of Object.entries(READ_BY)) {
     const value: unknown = given[option as keyof typeof given];
     if (value === undefined || (isRecord(value) && Object.keys(value as object).length === 0)) continue;
@@ -71,18 +71,13 @@ export function createOrchestrator(given: Omit<OrchestratorOptions, keyof Worker
   return assembleOrchestrator({ ...given, operations: own }, { operations: builtIn, storage: () => storage });
 }
 
-function isBuiltIn(operation: BuiltInOperation | AnyOperation): operation is BuiltInOperation {
-  const { make, run } = operation as Partial<BuiltInOperation & AnyOperation>;
-  return typeof make === 'function' && run === undefined;
-}
-
 function checkOperation(operation: unknown, index: number): void {
   const what = `\`operations[${index}]\``;
   if (typeof operation === 'function')
     throw misuse(`${what} is a function; call it, as in \`${operation.name || 'code'}()\``);
   if (!isRecord(operation)) throw misuse(`${what} must be a call such as code(), or a result of defineOperation`);
   const { name } = operation as Partial<AnyOperation>;
-  if (isBuiltIn(operation as never) || !SPECIFIED_OPERATIONS.some((one) => one === name)) return;
+  if (isBuiltIn(operation) || !SPECIFIED_OPERATIONS.some((one) => one === name)) return;
   throw misuse(`${what}: \`${name}\` is an operation of this library; add \`${name}()\`, or give yours another name`);
 }
 

@@ -1,6 +1,7 @@
 /** Writes a test from a real execution: its input, what its agents answered, the signals that it took, and how it ended. */
 
 import { stringify } from 'yaml';
+import { isChildSignalName } from '../engine/execution/child.ts';
 import { isMap } from '../engine/base/json/is-map.ts';
 import type { Json, JsonObject } from '../engine/base/json/json.ts';
 import type { ExecutionHistory } from '../engine/execution/execution-history.ts';
@@ -32,7 +33,7 @@ export function recordTest(history: ExecutionHistory, { children, redact, mask }
   for (const step of all) if (!step.note) agents[step.name] = [...(agents[step.name] ?? []), ...answersOf(step)];
   const signals = all.filter(isTakenSignal).flatMap(({ name, output }) => {
     const { signal, payload, at } = output as { readonly signal: string; readonly payload: Json; readonly at: number };
-    return signal.startsWith('child:') ? [] : [{ name, after: at - execution.createdAt, payload }];
+    return isChildSignalName(signal) ? [] : [{ name, after: at - execution.createdAt, payload }];
   });
   const error = end?.error && {
     code: end.error.code,

@@ -446,7 +446,10 @@ describe.skipIf(!hasServer)('plans', () => {
       ]);
       ran = [];
       const written = commit(WORKER, [entry(7, { steps: [step('a')], end: end() })]);
-      await new Promise((resolve) => setTimeout(resolve, 100));
+      const here =
+        'SELECT pid FROM pg_locks WHERE database = (SELECT oid FROM pg_database WHERE datname = current_database())';
+      const isWaiting = `SELECT 1 FROM pg_locks WHERE NOT granted AND pid IN (${here})`;
+      while ((await session.query(isWaiting)).rowCount === 0);
       await session.query('COMMIT');
       expect(await written).toEqual(['stored']);
       // What the first statement would have stored alone, the second one did not find.

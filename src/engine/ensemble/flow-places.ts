@@ -54,6 +54,14 @@ export function definitionPathOf(key: string): string {
   return key.replace(/\.(?:foreach|while)\[\d+\]/g, '');
 }
 
+/** The blocks around a run that have numbered parts, from its key: each with its key, such as `flow[2].foreach`, and the index of the part. */
+export function blocksAround(key: string): readonly { readonly block: string; readonly index: number }[] {
+  return [...key.matchAll(/\.(?:foreach|while|parallel)(?=\[(\d+)\])/g)].map(({ index: at, 0: verb, 1: number }) => ({
+    block: key.slice(0, at + verb.length),
+    index: Number(number),
+  }));
+}
+
 /** The items and rounds of a run, from its key, such as `item 8, round 1`. */
 export function passOf(key: string): string | undefined {
   const passes = [...key.matchAll(/\.(foreach|while)\[(\d+)\](?=\.)/g)];

@@ -9,6 +9,7 @@ import type { Journal, StepOptions, TakenSignal } from '../execution/journal.por
 import type { StepRecord } from '../execution/stored-execution.ts';
 import type { Clock } from '../host/clock.port.ts';
 import type { DryPlan, NewPlannedStep } from './dry-plan.ts';
+import { NO_PARTS } from './journal-records.ts';
 import { PinnedComponents } from './pinned-components.ts';
 import { never } from './recorded-journal.ts';
 
@@ -202,5 +203,3 @@ export class DryJournal implements Journal {
 
   branches(): void {}
 }
-
-const NO_PARTS: ReadonlySet<number> = new Set();

@@ -8,6 +8,7 @@
 import { IndexRanges } from '../base/index-ranges.ts';
 import type { Json } from '../base/json/json.ts';
 import { maxJsonTextBytes } from '../base/json/measure-json.ts';
+import { blocksAround } from '../ensemble/flow-places.ts';
 import { usageOf } from '../ensemble/step-event.ts';
 import type { TokenUsage } from '../execution/execution.ts';
 import type { TakenSignal } from '../execution/journal.port.ts';
@@ -32,8 +33,6 @@ const AGENT: Share = { agents: 1 };
 const MAX_FOLD_BYTES = 64 * 1024;
 /** Up to this number of keys and blocks, nothing is dropped before the run leaves. */
 const FEW = 200;
-/** A round or an item in a key. */
-const PART = /\.(?:while|foreach)\[(\d+)\]/g;
 
 export class FoldedBlocks {
   readonly #version: string;
@@ -136,9 +135,5 @@ function shareOf(record: StepRecord): Share {
 
 /** Whether a key is of a part that is over, or inside one. */
 function isOver(key: string, over: ReadonlyMap<string, IndexRanges>): boolean {
-  for (const { index, 0: part, 1: number } of key.matchAll(PART)) {
-    const block = key.slice(0, index + part.indexOf('['));
-    if (over.get(block)?.has(Number(number))) return true;
-  }
-  return false;
+  return blocksAround(key).some(({ block, index }) => over.get(block)?.has(index));
 }

@@ -3,11 +3,12 @@
 import { jsonTextBytes, maxJsonTextBytes } from '../base/json/measure-json.ts';
 import { AGENTS_IN_RECORD, OUTPUTS_IN_RECORD_BYTES } from '../execution/execution.ts';
 import { outputBudget } from '../execution/execution-record.ts';
+import { blocksAround } from '../ensemble/flow-places.ts';
 import { isMark } from '../ensemble/step-kind.ts';
 import type { StepRecord } from '../execution/stored-execution.ts';
 
-const BLOCK_PART = /\.(?:foreach|parallel)\[(\d+)\]/g;
-const NO_PARTS: ReadonlySet<number> = new Set();
+/** For a block of which nothing is stored. */
+export const NO_PARTS: ReadonlySet<number> = new Set();
 
 /** What was stored of an execution before it was resumed, by key. */
 export class ReplayedRecords {
@@ -60,11 +61,10 @@ export class ReplayedRecords {
 function partsOf(keys: Iterable<string>): Map<string, Set<number>> {
   const parts = new Map<string, Set<number>>();
   for (const key of keys) {
-    for (const { index, 0: part, 1: number } of key.matchAll(BLOCK_PART)) {
-      const block = key.slice(0, index + part.indexOf('['));
+    for (const { block, index } of blocksAround(key)) {
       const known = parts.get(block);
-      if (known) known.add(Number(number));
-      else parts.set(block, new Set([Number(number)]));
+      if (known) known.add(index);
+      else parts.set(block, new Set([index]));
     }
   }
   return parts;

@@ -22,7 +22,7 @@ import type { RunLog } from '../execution/run-log.port.ts';
 import type { CommitResult, StoredState } from '../storage/storage.port.ts';
 import { FoldedBlocks } from './folded-blocks.ts';
 import { type HeldExecution, isAfterCrash } from './held-execution.ts';
-import { ReplayedRecords, ReportedRecords } from './journal-records.ts';
+import { NO_PARTS, ReplayedRecords, ReportedRecords } from './journal-records.ts';
 import { PinnedComponents } from './pinned-components.ts';
 import { RunSignals } from './run-signals.ts';
 import { storeWithState } from './store-with-state.ts';
@@ -46,7 +46,6 @@ export interface Suspendable {
 const SUSPEND_FROM_MS = 1000;
 /** Shared by all journals without deferred records; never pushed to. */
 const NO_RECORDS: StepRecord[] = [];
-const NO_PARTS: ReadonlySet<number> = new Set();
 /** This many deferred records are written without a reason: a flow may report much between two results. */
 const MAX_DEFERRED = 500;
 
@@ -325,12 +324,12 @@ export class RunJournal implements Journal {
   }
 
   async #storeWithState(made: StepRecord, update: StateUpdate): Promise<StepRecord | undefined> {
-    const { now } = this.#dependencies.clock;
+    const { clock } = this.#dependencies;
     const { ensemble } = this.#held.execution;
     // Taken out at once: other steps may defer records while this step waits for the storage.
     const deferred = this.#takeDeferred();
     const stored = await storeWithState(made, update, {
-      ...{ ensemble, now, readState: () => this.#readState(), isClosed: () => this.#closed },
+      ...{ ensemble, clock, readState: () => this.#readState(), isClosed: () => this.#closed },
       commit: (record, state) => this.#commit({ ...this.#entryOf([...deferred, record]), ...(state && { state }) }),
     });
     return stored && this.reported.add(stored);

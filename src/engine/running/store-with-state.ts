@@ -2,12 +2,13 @@
 
 import type { StateUpdate } from '../execution/journal.port.ts';
 import type { StateChange, StepRecord } from '../execution/stored-execution.ts';
+import type { Clock } from '../host/clock.port.ts';
 import type { MaybePromise } from '../operation/operation.port.ts';
 import type { CommitResult, StoredState } from '../storage/storage.port.ts';
 
 interface StateWriter {
   readonly ensemble: string;
-  now(): number;
+  readonly clock: Clock;
   readState(): MaybePromise<StoredState | undefined>;
   /** Whether later results are dropped. */
   isClosed(): boolean;
@@ -18,13 +19,13 @@ interface StateWriter {
 export async function storeWithState(
   made: StepRecord,
   update: StateUpdate,
-  { ensemble, now, readState, isClosed, commit }: StateWriter,
+  { ensemble, clock, readState, isClosed, commit }: StateWriter,
 ): Promise<StepRecord | undefined> {
   while (!isClosed()) {
     const before = await readState();
     const { record, value } = update.next(before?.value, made);
     const expectedVersion = before?.version ?? 0;
-    const result = await commit(record, value && { ensemble, expectedVersion, value, updatedAt: now() });
+    const result = await commit(record, value && { ensemble, expectedVersion, value, updatedAt: clock.now() });
     if (result === 'state-conflict') continue;
     if (value) update.stored(value);
     return record;

@@ -184,16 +184,19 @@ const CHECKS: OptionChecks<OrchestratorOptions> = {
   telemetry: withMethods('the result of openTelemetry() of `ensemble-orchestrator/otel`', 'attach'),
 };
 
+/** Whether an entry of `operations` is a call such as `code()` of the entry for Workers. */
+export function isBuiltIn(operation: unknown): boolean {
+  const { make, run } = (operation ?? {}) as { readonly make?: unknown; readonly run?: unknown };
+  return typeof make === 'function' && run === undefined;
+}
+
 /** @throws TypeError for an unknown key, and for values of a wrong type */
 export function checkOptions(options: OrchestratorOptions): void {
   readOptions('createOrchestrator', options, CHECKS);
   for (const [i, operation] of (options.operations ?? []).entries()) {
-    if (
-      typeof (operation as { readonly make?: unknown } | undefined)?.make === 'function' &&
-      operation?.run === undefined
-    )
+    if (isBuiltIn(operation))
       throw misuse(
-        `\`operations[${i}]\`: \`${operation?.name}\` is built in here; a list of all operations is for createOrchestrator of ensemble-orchestrator/workers`,
+        `\`operations[${i}]\`: \`${operation.name}\` is built in here; a list of all operations is for createOrchestrator of ensemble-orchestrator/workers`,
       );
     if (typeof operation?.name !== 'string' || typeof operation.run !== 'function')
       throw misuse(`\`operations[${i}]\` must be a result of defineOperation({ name, run })`);

@@ -42,7 +42,7 @@ export interface CommitStatements {
 }
 
 /** The row of the worker, locked: no process can consider it dead meanwhile. */
-export const ALIVE = (owners: string) =>
+export const aliveIn = (owners: string) =>
   `alive AS (SELECT ref FROM ${owners} WHERE namespace = $1 AND id = $2 FOR KEY SHARE)`;
 export const namesOf = (columns: readonly Column<never>[]) => columns.map(([name]) => name);
 export const from = (as: string, columns: readonly Column<never>[]) =>
@@ -84,7 +84,7 @@ export function commitStatements({
   states,
   deliveries,
 }: Names): CommitStatements {
-  const alive = ALIVE(owners);
+  const alive = aliveIn(owners);
   const isHeld = `e.namespace = x.namespace AND e.id = x.id AND e.epoch = x.epoch AND e.owner = (SELECT ref FROM alive)`;
   const isChanged = '(x.ensemble IS NULL OR x.ensemble IN (SELECT ensemble FROM changed))';
 

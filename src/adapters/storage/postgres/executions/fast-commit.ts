@@ -13,7 +13,7 @@ import { type SqlClient, type SqlResult, type Statement, statement } from '../dr
 import { codeOf } from '../drivers/failure.ts';
 import { toTextColumn } from '../tables/columns.ts';
 import type { Names } from '../tables/names.ts';
-import { ALIVE, from, namesOf, type Parameters, parameters } from './commit-statements.ts';
+import { aliveIn, from, namesOf, type Parameters, parameters } from './commit-statements.ts';
 import {
   type Column,
   ENDS,
@@ -126,7 +126,7 @@ function findPlaces({ settles, steps }: Write, places: ReadonlyMap<string, Place
 }
 
 function fastStatements({ owners, executions, steps }: Names): (has: HasParts) => Statement {
-  const alive = ALIVE(owners);
+  const alive = aliveIn(owners);
   const isAt =
     'e.ctid = x.tid AND e.ref = x.ref AND e.id = x.id AND e.epoch = x.epoch AND e.owner = (SELECT ref FROM alive)';
   const insertStarts = (p: Parameters) => `
