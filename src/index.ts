@@ -45,7 +45,12 @@ export { parseEnsemble } from './engine/definition/read/parse-ensemble.ts';
 export type * from './engine/ensemble/ensemble.ts';
 
 // The orchestrator
-export type { ErrorsOptions, OrchestratorOptions, SignalLinksOptions } from './orchestrator/options/options.ts';
+export type {
+  ErrorsOptions,
+  OrchestratorOptions,
+  SharedLimit,
+  SignalLinksOptions,
+} from './orchestrator/options/options.ts';
 export { createOrchestrator, type Orchestrator } from './orchestrator/create-orchestrator.ts';
 export type { ExecuteOptions, RetryOptions } from './orchestrator/runs/execute-options.ts';
 export type { ExecutionHandle } from './orchestrator/runs/handles.ts';
@@ -113,7 +118,7 @@ export type { StepCount } from './engine/component/guard.ts';
 export type { ComponentSource } from './engine/component/component-source.port.ts';
 export type { TemplateEngine } from './engine/component/template-engine.port.ts';
 export type { Telemetry } from './engine/host/telemetry.port.ts';
-export type { Job, JobAction, JobFailure, JobFilter, JobOptions, Jobs } from './orchestrator/jobs/jobs.ts';
+export type { Job, JobFailure, JobFilter, JobOptions, Jobs } from './orchestrator/operators/jobs.ts';
 export type { Schedule, Schedules } from './orchestrator/schedules/schedule-control.ts';
 export type { ExecutionSelection } from './orchestrator/runs/execution-filter.ts';
 export type {
@@ -121,9 +126,15 @@ export type {
   ExecutionFilter,
   Executions,
   OpenExecutions,
+  PauseTarget,
 } from './orchestrator/runs/executions.ts';
+export type { OverLimit } from './engine/execution/limits/flow-limit.ts';
+export type { EnginePause } from './engine/execution/execution-engine.port.ts';
 export type { MoveOptions, Moves, RefusedMove } from './orchestrator/change/move.ts';
 export type { NameMap } from './orchestrator/change/same-steps.ts';
+export type { OperatorOptions, OperatorSource } from './orchestrator/operators/operator-options.ts';
+export type { Audit, AuditFilter } from './orchestrator/operators/audit.ts';
+export type { AuditAction, AuditEntry } from './engine/access/audit-entry.ts';
 export type { ReplayDifference } from './engine/running/replay-journal.ts';
 export type { RunningSteps, StepInput } from './orchestrator/runs/steps-at-work.ts';
 export type { WebhookItem, Webhooks } from './orchestrator/webhooks/webhooks.ts';
@@ -141,7 +152,9 @@ export type { CreatedToken, ImportedToken, NewToken, TokenItem, Tokens } from '.
 export type {
   AgentResult,
   ErrorCause,
+  JobAction,
   Execution,
+  ExecutionCompletion,
   ExecutionError,
   ExecutionMetrics,
   ExecutionStatus,
@@ -152,6 +165,7 @@ export type {
   ExecutionSummary,
   DryRunOptions,
   ExecutionMove,
+  ExecutionRetry,
   ExecutionTrigger,
   FinalStatus,
   PendingWait,
@@ -239,6 +253,7 @@ export type {
   ConfigIssue,
   NeededValue,
   ExecutionInfo,
+  StepTransaction,
   MaybePromise,
   Operation,
   OperationContext,

@@ -6,10 +6,9 @@
 
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import pg from 'pg';
 import { importLibrary } from '../library.mjs';
+import { openCopies } from './copies.mjs';
 import { openStore } from './library-store.mjs';
-import { openSqlite } from './open-sqlite.mjs';
 import { ownFolder } from './own-folder.mjs';
 import { printMeasured } from './unavailable.mjs';
 
@@ -25,7 +24,7 @@ async function measure() {
   const first = await open({ concurrency: 0 });
   await first.orchestrator.start('hop', {});
   await first.close();
-  const database = await (kind === 'sqlite' ? sqliteCopies() : postgresCopies());
+  const database = await openCopies(kind, where);
   await database.add(queued);
   await database.analyze();
 
@@ -48,7 +47,7 @@ async function measure() {
   await until(1000 * seconds);
   const perSecond = ((completed - before) / (performance.now() - begun)) * 1000;
   await close();
-  const left = await database.count();
+  const left = await database.count('queued');
   await database.close();
   // The first execution and those that were under way at the end.
   if (Math.abs(left - (queued + added + 1 - completed)) > 100)
@@ -72,64 +71,4 @@ async function open(engine) {
       await close();
     },
   };
-}
-
-/** Queues copies of the first execution. */
-async function postgresCopies() {
-  const client = new pg.Client({ connectionString: where });
-  await client.connect();
-  const { rows } = await client.query(
-    "SELECT column_name AS name FROM information_schema.columns WHERE table_schema = 'ensemble' AND table_name = 'executions'",
-  );
-  const { names, values } = copied(rows, (number) => `lpad(${number}::text, 26, '0')`);
-  let last = 0;
-  await client.query('CREATE TEMP TABLE first AS SELECT * FROM ensemble.executions');
-  return {
-    async add(count) {
-      await client.query(
-        `INSERT INTO ensemble.executions (${names}) SELECT ${values} FROM first, generate_series(${last + 1}, ${last + count}) AS n(n)`,
-      );
-      last += count;
-    },
-    analyze: () => client.query('VACUUM ANALYZE ensemble.executions'),
-    count: async () =>
-      Number((await client.query("SELECT count(*) FROM ensemble.executions WHERE status = 'queued'")).rows[0].count),
-    close: () => client.end(),
-  };
-}
-
-async function sqliteCopies() {
-  const database = await openSqlite(where);
-  const { names, values } = copied(
-    database.prepare('PRAGMA table_info(ensemble_executions)').all([]),
-    (number) => `printf('%026d', ${number})`,
-  );
-  database.exec('CREATE TEMP TABLE first AS SELECT * FROM ensemble_executions');
-  let last = 0;
-  return {
-    async add(count) {
-      database.exec(
-        `WITH RECURSIVE n(n) AS (SELECT ${last + 1} UNION ALL SELECT n + 1 FROM n WHERE n < ${last + count})
-        INSERT INTO ensemble_executions (${names}) SELECT ${values} FROM first, n`,
-      );
-      last += count;
-    },
-    analyze: async () => {},
-    count: async () =>
-      Number(
-        Object.values(
-          database.prepare("SELECT count(*) FROM ensemble_executions WHERE status = 'queued'").all([])[0],
-        )[0],
-      ),
-    close: async () => database.close(),
-  };
-}
-
-function copied(rows, padded) {
-  const columns = rows.map(({ name }) => name).filter((name) => name !== 'ref');
-  const value = (name) => {
-    if (name === 'id') return `'exec_' || ${padded('n.n')}`;
-    return name === 'created_at' || name === 'due_at' ? `first.${name} + n.n / 1000` : `first.${name}`;
-  };
-  return { names: columns.join(', '), values: columns.map(value).join(', ') };
 }

@@ -1,7 +1,7 @@
 /** Identity helpers that add types to definitions in TypeScript, and the types that are derived from these definitions. */
 
-import type { Expression } from '../engine/base/time/duration.ts';
 import type { JsonObject } from '../engine/base/json/json.ts';
+import type { Expression } from '../engine/base/time/duration.ts';
 import type { AgentDefinition, EnsembleDefinition, InputField } from '../engine/ensemble/ensemble.ts';
 import type { Operation } from '../engine/operation/operation.port.ts';
 import type { InputOf as InputOfSchema, OutputOf, StandardSchema } from '../engine/operation/standard-schema.port.ts';

@@ -2,11 +2,13 @@
 
 import type {
   AgentBehaviour,
+  ConcurrencyRule,
   EnsembleDefinition,
   EnsembleStep,
   ForeachStep,
   IfStep,
   ParallelStep,
+  RateRule,
   SleepStep,
   SwitchStep,
   TriggerDefinition,
@@ -77,13 +79,17 @@ export type StepDraft<Script extends string = string, Signal extends string = st
 
 /** An ensemble in TypeScript. @typeParam Script - the names of its scripts @typeParam Signal - the signals that it waits for */
 export interface EnsembleDraft<Script extends string = string, Signal extends string = string>
-  extends Omit<EnsembleDefinition, 'flow' | 'agents' | 'trigger'> {
+  extends Omit<EnsembleDefinition, 'flow' | 'agents' | 'trigger' | 'concurrency' | 'rate'> {
   /** The steps, in the order in which they run. At most 1,000, those inside blocks included. */
   readonly flow: readonly StepDraft<Script, Signal>[];
   /** Agents that steps of this flow name. At most 1,000. */
   readonly agents?: readonly AgentDraft<Script>[] | undefined;
   /** What starts executions besides calls: inbound webhooks and schedules. */
   readonly trigger?: readonly TriggerDefinition<NoInfer<Signal>>[] | undefined;
+  /** How many executions may be held at once, over all processes: one rule or several. */
+  readonly concurrency?: ConcurrencyRule | readonly ConcurrencyRule[] | undefined;
+  /** How many executions may begin within a time, over all processes: one rule or several. */
+  readonly rate?: RateRule | readonly RateRule[] | undefined;
   /**
    * Any Standard Schema (zod, valibot, arktype, ...). It checks the input of each execution, and gives it its type. The execution gets
    * what the schema returns, which must be JSON. An input that does not fit is refused with `INVALID_INPUT`, as with `inputs`.

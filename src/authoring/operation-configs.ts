@@ -1,7 +1,7 @@
 /** The configs of the built-in operations as definitions in TypeScript write them: any value may be an expression. */
 
-import type { Expression } from '../engine/base/time/duration.ts';
 import type { Json, JsonObject } from '../engine/base/json/json.ts';
+import type { Expression } from '../engine/base/time/duration.ts';
 import type { ApiConfig } from '../operations/api/config.ts';
 import type { EmailConfig } from '../operations/email/config.ts';
 import type { PdfConfig } from '../operations/pdf/pdf-operation.ts';

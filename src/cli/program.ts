@@ -3,12 +3,12 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { Command } from 'commander';
+import { type CheckOptions, check } from './commands/check-command.ts';
 import { addComponents } from './commands/component-commands.ts';
 import { addDefinitions } from './commands/definition-commands.ts';
 import { addDeliveries } from './commands/delivery-commands.ts';
 import { init } from './commands/init-command.ts';
 import { type OpenApiOptions, openApi } from './commands/openapi-command.ts';
-import { type CheckOptions, check } from './commands/check-command.ts';
 import { type RunOptions, run } from './commands/run-command.ts';
 import { type SchemaOptions, schema } from './commands/schema-command.ts';
 import { addGraph, addServiceCommands, collect, examples, place } from './commands/service-commands.ts';

@@ -6,10 +6,10 @@ import { createTokenValue, isTokenValue, tokenDigest } from '../engine/access/ru
 import { type DefinitionIssue, isOrchestratorError, messageOf } from '../engine/base/errors.ts';
 import type { CompileHost } from '../engine/definition/compile/triggers/compile-host.ts';
 import { parseEnsemble, withIssues } from '../engine/definition/read/parse-ensemble.ts';
-import { MASKING, type ServedDependencies } from '../engine/host/masking.port.ts';
 import type { EnsembleDefinition } from '../engine/ensemble/ensemble.ts';
-import type { Webhook } from '../engine/webhook/webhook.ts';
+import { MASKING, type ServedDependencies } from '../engine/host/masking.port.ts';
 import { signAsSender } from '../engine/signing/sign-as-sender.ts';
+import type { Webhook } from '../engine/webhook/webhook.ts';
 import { type GitComponents, gitComponents } from '../entries/git.ts';
 import { nodeHttp, toNodeListener } from '../entries/node.ts';
 import { sqliteStorage } from '../entries/sqlite.ts';
@@ -22,24 +22,32 @@ import { checkEnsemble, loadEnsembles } from '../orchestrator/definitions/load-d
 import { sharedSecrets } from '../orchestrator/webhooks/shared-secrets.ts';
 import { type FileIssues, nameIn, unsetVariable } from '../project/check-project.ts';
 import { type OpenedProject, openProject, type ProjectOptions } from '../project/load-project.ts';
-import type { CreateForTest } from '../test-files/run-test.ts';
 import { openTests } from '../test-files/open-tests.ts';
+import type { CreateForTest } from '../test-files/run-test.ts';
 import type { ReadTests, TextOfFile } from '../test-files/run-test-files.ts';
 import { definitionSchema, type ProjectNames } from './schema/definition-schema.ts';
 
 export { issueParts } from '../engine/definition/source/definition-issue.ts';
 export { verifySignature } from '../engine/signing/sign-payload.ts';
+export { type CheckedExecution, createLiveCheck, type LiveCheck } from '../orchestrator/change/check-live.ts';
 export { awaitedSignals } from '../orchestrator/signals/signal-forms.ts';
 export { isDefinition, isTestFile } from '../project/list-files.ts';
 export { type LoadedDefinition, loadDefinitions } from '../project/load-definitions.ts';
-export { type CheckedExecution, createLiveCheck, type LiveCheck } from '../orchestrator/change/check-live.ts';
+export { readApp } from '../project/read-app.ts';
 export { testFilesOf } from '../test-files/open-tests.ts';
+export { childrenOf, recordTest } from '../test-files/record-test.ts';
 export { describeWay } from '../test-files/run-test.ts';
 export { isPassed, runTestFiles, type TestReport } from '../test-files/run-test-files.ts';
-export { childrenOf, recordTest } from '../test-files/record-test.ts';
-export { readApp } from '../project/read-app.ts';
-export type { DefinitionIssue, FileIssues, GitComponents, OpenedProject, Orchestrator, ProjectOptions };
-export type { ReadTests, TextOfFile };
+export type {
+  DefinitionIssue,
+  FileIssues,
+  GitComponents,
+  OpenedProject,
+  Orchestrator,
+  ProjectOptions,
+  ReadTests,
+  TextOfFile,
+};
 export { embeddedEngine, memoryStorage, parseEnsemble, signAsSender, sqliteStorage };
 export type ExecutionEngine = NonNullable<ProjectOptions['engine']>;
 export type Logger = Exclude<ProjectOptions['logger'], false | undefined>;

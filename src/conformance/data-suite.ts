@@ -1,7 +1,7 @@
 /** The conformance suite of the data ports: the rules that every `KvStore`, `ObjectStore` and `SqlDatabase` must follow. It runs on any test runner with `describe` and `it`. */
 
-import type { KvStore, ObjectStore, SqlDatabase } from '../engine/storage/data.port.ts';
 import type { MaybePromise } from '../engine/operation/operation.port.ts';
+import type { KvStore, ObjectStore, SqlDatabase } from '../engine/storage/data.port.ts';
 import { keyCases, keyedObjects, keyedValues, reopenedKeyCases } from './data-suite/keys.ts';
 import { reopenedStreamCases, streamCases } from './data-suite/streams.ts';
 import { kvCases, objectCases, reopenedKvCases, reopenedObjectCases } from './data-suite/values.ts';

@@ -27,6 +27,7 @@ import { childCases } from './storage-suite/executions/children.ts';
 import { claimCases, sharedClaimCases } from './storage-suite/executions/claims.ts';
 import { findingCases } from './storage-suite/executions/finding.ts';
 import { listingCases } from './storage-suite/executions/listings.ts';
+import { pauseCases } from './storage-suite/executions/pauses.ts';
 import { pollCases } from './storage-suite/executions/polls.ts';
 import { deletionCases, purgeCases, sharedPurgeCases } from './storage-suite/executions/purges.ts';
 import { recordCases } from './storage-suite/executions/records.ts';
@@ -35,6 +36,8 @@ import { slimReadCases } from './storage-suite/executions/slim-reads.ts';
 import { sharedTakeCases, takeCases } from './storage-suite/executions/takes.ts';
 import { turnCases } from './storage-suite/executions/turns.ts';
 import { closeCases, concurrentHandleCases, type HandlesCase } from './storage-suite/handles.ts';
+import { limitRuleCases } from './storage-suite/limit-rules.ts';
+import { limitCases, sharedLimitCases } from './storage-suite/limits.ts';
 import { reopenedScheduleCases, scheduleCases } from './storage-suite/schedules.ts';
 import { awaitedSignalCases } from './storage-suite/signals/awaited-signals.ts';
 import { sentSignalCases, sharedSignalCases } from './storage-suite/signals/sent-signals.ts';
@@ -94,9 +97,19 @@ const GROUPS: { readonly [Part in keyof StorageParts | 'commits' | 'handles']: G
   executions: {
     always: [
       ...[claimCases, takeCases, turnCases, pollCases, cancelCases, childCases],
-      ...[purgeCases, deletionCases, recordCases, listingCases, findingCases, slimReadCases],
+      ...[
+        purgeCases,
+        deletionCases,
+        recordCases,
+        listingCases,
+        findingCases,
+        slimReadCases,
+        limitCases,
+        limitRuleCases,
+        pauseCases,
+      ],
     ],
-    many: [sharedClaimCases, sharedTakeCases, sharedCancelCases, sharedPurgeCases],
+    many: [sharedClaimCases, sharedTakeCases, sharedCancelCases, sharedPurgeCases, sharedLimitCases],
     reopened: [reopenedExecutionCases],
   },
   signals: {

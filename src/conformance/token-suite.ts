@@ -1,8 +1,8 @@
 /** The conformance suite of the token port: the rules that every `TokenStore` must follow. It runs on any test runner with `describe` and `it`. */
 
 import type { StoredToken } from '../engine/access/token.ts';
-import type { MaybePromise } from '../engine/operation/operation.port.ts';
 import type { TokenStore } from '../engine/access/token-store.port.ts';
+import type { MaybePromise } from '../engine/operation/operation.port.ts';
 import { type DeclareCase, declareCases, declareOnPart } from './declare-cases.ts';
 import type { SuiteRunner } from './http-suite.ts';
 import { frozen, refuses, same } from './storage-suite/context.ts';

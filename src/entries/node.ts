@@ -10,8 +10,9 @@ export { toNodeListener } from '../adapters/hosts/node/to-node-listener.ts';
 export type { NodeHttpClient, NodeHttpOptions } from '../adapters/http/node-http.ts';
 export { nodeHttp } from '../adapters/http/node-http.ts';
 export { folderObjects } from '../adapters/storage/folder/folder-objects.ts';
-import type { CreateForTest } from '../test-files/run-test.ts';
+
 import type { DefineTestsOptions } from '../test-files/register-tests.ts';
+import type { CreateForTest } from '../test-files/run-test.ts';
 
 export type { ProjectOptions } from '../project/load-project.ts';
 export { loadProject } from '../project/load-project.ts';

@@ -4,6 +4,7 @@
  * @module ensemble-orchestrator/testing
  */
 
+import { type ManualClock, manualClock } from '../adapters/clock/manual-clock.ts';
 import { memoryStorage } from '../adapters/storage/memory/memory-storage.ts';
 import type { AgentSource, EnsembleSource, EnsembleTypes, TypedOptions } from '../authoring/define.ts';
 import type { Execution } from '../engine/execution/execution.ts';
@@ -12,19 +13,17 @@ import { createOrchestrator, type Orchestrator } from '../orchestrator/create-or
 import { checkOptions, type OrchestratorOptions } from '../orchestrator/options/options.ts';
 import type { ExecuteOptions, RetryOptions } from '../orchestrator/runs/execute-options.ts';
 import type { ExecutionHandle } from '../orchestrator/runs/handles.ts';
-import { type ManualClock, manualClock } from '../adapters/clock/manual-clock.ts';
 import { type ReplayResult, replayHistory } from '../testing-kit/replay/replay-history.ts';
 import { type StubHttp, stubHttp } from '../testing-kit/stub-http.ts';
 import { type Script, type ScriptStub, stubbedScripts } from '../testing-kit/stub-script.ts';
 import { startTestProcess, type TestProcess } from '../testing-kit/test-process.ts';
 
+export { type ManualClock, type ManualClockOptions, manualClock } from '../adapters/clock/manual-clock.ts';
 export { type KeptMail, type MemoryMail, type MemoryMailOptions, memoryMail } from '../adapters/mail/memory-mail.ts';
 export { memoryKv, memoryObjects } from '../adapters/storage/memory/data.ts';
 export { type FakeAnswer, type FakeModel, type FakeReply, fakeModel } from '../testing-kit/fake-model.ts';
-export { type ManualClock, type ManualClockOptions, manualClock } from '../adapters/clock/manual-clock.ts';
 export { type KeptSms, type MemorySms, type MemorySmsOptions, memorySms } from '../testing-kit/memory-sms.ts';
-export type { ReplayResult } from '../testing-kit/replay/replay-history.ts';
-export type { ReplayDifference } from '../testing-kit/replay/replay-history.ts';
+export type { ReplayDifference, ReplayResult } from '../testing-kit/replay/replay-history.ts';
 export {
   type StubAnswer,
   type StubCall,

@@ -1,17 +1,17 @@
 /** A call: one request with its route, and what the route's function may use. */
 
+import type { RequestKeys } from '../engine/access/request-keys.port.ts';
 import type { FindAddress } from '../engine/access/rules/client-address.ts';
 import type { Principal, TokenScope } from '../engine/access/token.ts';
 import type { Clock } from '../engine/host/clock.port.ts';
 import type { HostInfo, PlainRequest } from '../engine/host/host.port.ts';
 import type { Logger } from '../engine/host/logger.port.ts';
 import type { Masking, Measured } from '../engine/host/masking.port.ts';
-import type { RequestKeys } from '../engine/access/request-keys.port.ts';
 import type { Orchestrator } from '../orchestrator/create-orchestrator.ts';
-import type { ByteBudget, HeldBytes, SenderBudgets } from './request/byte-budget.ts';
-import type { CorsRule } from './reply/cors.ts';
 import type { Authenticate } from './access/host-principal.ts';
+import type { CorsRule } from './reply/cors.ts';
 import type { StreamSlots } from './reply/stream-slots.ts';
+import type { ByteBudget, HeldBytes, SenderBudgets } from './request/byte-budget.ts';
 
 /** The parts of a handler; all its requests share them. */
 export interface HandlerDependencies {

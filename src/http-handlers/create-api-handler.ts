@@ -2,8 +2,8 @@
 
 import type { HttpHandler } from '../engine/host/host.port.ts';
 import type { Orchestrator } from '../orchestrator/create-orchestrator.ts';
-import { API_ROUTES } from './api/routes.ts';
 import { findBrowserPath } from './access/browser-paths.ts';
+import { API_ROUTES } from './api/routes.ts';
 import type { HandlerDependencies } from './call.ts';
 import { type HandlerOptions, readHandlerOptions } from './handler-options.ts';
 import { API_ROOT } from './reply/location.ts';

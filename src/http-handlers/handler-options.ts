@@ -14,11 +14,11 @@ import type { Clock } from '../engine/host/clock.port.ts';
 import { type Logger, loggerOf, SILENT } from '../engine/host/logger.port.ts';
 import { MASKING, type ServedDependencies } from '../engine/host/masking.port.ts';
 import type { Orchestrator } from '../orchestrator/create-orchestrator.ts';
-import { ByteBudget, SenderBudgets } from './request/byte-budget.ts';
+import type { Authenticate } from './access/host-principal.ts';
 import type { HandlerDependencies } from './call.ts';
 import { corsRule } from './reply/cors.ts';
-import type { Authenticate } from './access/host-principal.ts';
 import { streamSlots } from './reply/stream-slots.ts';
+import { ByteBudget, SenderBudgets } from './request/byte-budget.ts';
 
 export interface HandlerOptions {
   /** Precedes every path, such as `/service`. Default: none. */

@@ -7,11 +7,11 @@ import { METRICS } from '../engine/events/measurement.ts';
 import type { HostInfo, PlainAnswer, PlainRequest } from '../engine/host/host.port.ts';
 import { authenticate, principalOf } from './access/authenticate.ts';
 import { authorizeCaller, type FoundRoute, findRoute, rejectUnusedInput } from './access/authorize.ts';
-import { countedBytes, HeldBytes } from './request/byte-budget.ts';
+import { addressOf, countRequest, refuseExcess, setLimitHeaders } from './access/rate-limit.ts';
 import type { HandlerDependencies, HttpCall, RouteAccess } from './call.ts';
 import { corsHeaders, isPreflight } from './reply/cors.ts';
-import { addressOf, countRequest, refuseExcess, setLimitHeaders } from './access/rate-limit.ts';
 import { asProblem, EVENT_STREAM, errorReply, isHidden, type Reply, withPlainError } from './reply/reply.ts';
+import { countedBytes, HeldBytes } from './request/byte-budget.ts';
 import type { Found } from './router.ts';
 import { readIdempotencyKey, runOnce } from './run-once.ts';
 

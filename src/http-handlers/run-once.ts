@@ -1,13 +1,13 @@
 /** A request with an `Idempotency-Key`: its twins get the answer of the first, on every route that has an effect. */
 
 import { toBase64 } from '../engine/base/bytes/base64.ts';
-import { OrchestratorError } from '../engine/base/errors.ts';
 import { hashText } from '../engine/base/bytes/hash.ts';
+import { OrchestratorError } from '../engine/base/errors.ts';
 import { isIdempotencyKey, MAX_KEY_LENGTH } from '../engine/execution/start-once.ts';
 import type { PlainRequest } from '../engine/host/host.port.ts';
 import type { HttpCall } from './call.ts';
-import { readBytes } from './request/read-json.ts';
 import type { Reply } from './reply/reply.ts';
+import { readBytes } from './request/read-json.ts';
 import type { Route } from './router.ts';
 
 /** @throws INVALID_REQUEST for a key of a wrong form */

@@ -3,8 +3,8 @@
 import { isPromise, type MaybePromise } from '../engine/base/maybe-promise.ts';
 import { type HttpHandler, type PlainRequest, RAW_HANDLER, type RawHandler } from '../engine/host/host.port.ts';
 import type { HandlerDependencies } from './call.ts';
-import { FetchedRequest, toResponse } from './request/fetch-request.ts';
 import { answerRequest } from './pipeline.ts';
+import { FetchedRequest, toResponse } from './request/fetch-request.ts';
 import type { Found } from './router.ts';
 
 const NO_HOST = Object.freeze({});

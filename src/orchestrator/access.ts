@@ -1,6 +1,7 @@
 /** Who may call, and how much: tokens, usage and limits. */
 
 import { memoryRates } from '../adapters/storage/memory/rates.ts';
+import type { RequestKeys } from '../engine/access/request-keys.port.ts';
 import { guardLimitStore } from '../engine/access/rules/guard-limit-store.ts';
 import { createLimits, type Limits } from '../engine/access/rules/limits.ts';
 import { createPlans, type LimitsOptions, type Plans } from '../engine/access/rules/plans.ts';
@@ -10,7 +11,6 @@ import { createUsage, type UsageReader } from '../engine/access/rules/usage.ts';
 import type { IdSource } from '../engine/execution/id.ts';
 import type { Clock } from '../engine/host/clock.port.ts';
 import type { Logger } from '../engine/host/logger.port.ts';
-import type { RequestKeys } from '../engine/access/request-keys.port.ts';
 import type { Storage } from '../engine/storage/storage.port.ts';
 
 export interface Access {

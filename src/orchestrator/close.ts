@@ -1,12 +1,12 @@
 /** `orchestrator.close()`: closes the parts one after the other. It never fails, and takes no longer than it may. */
 
-import { DURATION_RULE, type Duration, toMs } from '../engine/base/time/duration.ts';
 import { OrchestratorError } from '../engine/base/errors.ts';
+import { DURATION_RULE, type Duration, toMs } from '../engine/base/time/duration.ts';
 import { underDeadline } from '../engine/base/time/under-deadline.ts';
 import type { Clock } from '../engine/host/clock.port.ts';
 import type { Logger } from '../engine/host/logger.port.ts';
-import type { Storage } from '../engine/storage/storage.port.ts';
 import type { ToolServers } from '../engine/operation/tool-server.port.ts';
+import type { Storage } from '../engine/storage/storage.port.ts';
 import type { DeliveryService } from './deliveries/delivery-service.ts';
 import { closeMail } from './options/mail.ts';
 import type { OrchestratorOptions } from './options/options.ts';

@@ -9,11 +9,11 @@ import type { JsonObject } from '../engine/base/json/json.ts';
 import { andThen, isPromise, type MaybePromise } from '../engine/base/maybe-promise.ts';
 import type { Emitter } from '../engine/events/rules/emitter.ts';
 import type { Clock } from '../engine/host/clock.port.ts';
-import type { DocumentStore } from '../engine/storage/document-store.port.ts';
 import type { Logger } from '../engine/host/logger.port.ts';
+import { createStorageRetry } from '../engine/running/storage-retry.ts';
+import type { DocumentStore } from '../engine/storage/document-store.port.ts';
 import type { Storage, StorageParts } from '../engine/storage/storage.port.ts';
 import { callPart, createParts, type StorageMethod } from '../engine/storage/storage-methods.port.ts';
-import { createStorageRetry } from '../engine/running/storage-retry.ts';
 import { withOutboxNotice } from './deliveries/connect-deliveries.ts';
 import type { SteadyClock } from './timed/steady-clock.ts';
 
@@ -25,7 +25,7 @@ const WRITE_WAIT_MS = 10_000;
 
 /** The methods that change something. Each can be called again with the same arguments. All others read, but for those of {@link IMPATIENT}. */
 const WRITES =
-  /^(executions\.(requestCancel|delete)|signals\.put|state\.write|schedules\.advance|definitions\.put|documents\.write|deliveries\.requeue|tokens\.(put|delete))$/;
+  /^(executions\.(requestCancel|delete|putLimits)|signals\.put|state\.write|schedules\.advance|definitions\.put|documents\.write|deliveries\.requeue|tokens\.(put|delete))$/;
 /** What has its own way to wait: work in the background, steps of runs, and the counting of requests. */
 const IMPATIENT =
   /^(workers\.|executions\.(claim|take|poll|purge)$|deliveries\.(claim|settle|purge|receivers)$|rates\.)/;

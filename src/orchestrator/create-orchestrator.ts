@@ -9,18 +9,21 @@ import type { AgentSource, EnsembleSource, EnsembleTypes, OtherNames, TypedOptio
 import type { Limits } from '../engine/access/rules/limits.ts';
 import type { Tokens } from '../engine/access/rules/tokens.ts';
 import type { UsageReader } from '../engine/access/rules/usage.ts';
+import { once } from '../engine/base/once.ts';
 import { type Duration, toMs } from '../engine/base/time/duration.ts';
 import type { CompileHost } from '../engine/definition/compile/triggers/compile-host.ts';
-import { createEmitter, type EventListener } from '../engine/events/rules/emitter.ts';
-import { createMasking } from '../engine/interpreter/attempt/mask-secrets.ts';
 import type { EventKind } from '../engine/events/event.ts';
+import { createEmitter, type EventListener } from '../engine/events/rules/emitter.ts';
 import type { Execution } from '../engine/execution/execution.ts';
 import { createIdSource } from '../engine/execution/id.ts';
+import type { Clock } from '../engine/host/clock.port.ts';
 import { loggerOf } from '../engine/host/logger.port.ts';
 import { MASKING, type ServedDependencies } from '../engine/host/masking.port.ts';
+import { createMasking } from '../engine/interpreter/attempt/mask-secrets.ts';
 import type { ToolServers } from '../engine/operation/tool-server.port.ts';
 import type { Script } from '../operations/code/script.ts';
 import { createAccess } from './access.ts';
+import { createMover } from './change/move.ts';
 import { createClose } from './close.ts';
 import { warnOfUses } from './components/check-uses.ts';
 import type { Components } from './components/components.ts';
@@ -29,15 +32,16 @@ import { connectStorage } from './connect-storage.ts';
 import { type Catalog, createCatalog } from './definitions/catalog.ts';
 import { createDefinitions } from './definitions/create-definitions.ts';
 import type { AgentItem, Agents, EnsembleItem, Ensembles } from './definitions/definitions.ts';
+import { createEnsembleStates, type EnsembleStates } from './definitions/ensemble-states.ts';
 import { loadEnsembles, logWarnings, readSharedAgents } from './definitions/load-definitions.ts';
 import { createRestore } from './definitions/restore-definitions.ts';
 import type { Kind } from './definitions/stored-definitions.ts';
 import type { Deliveries } from './deliveries/deliveries.ts';
-import { createEnsembleStates, type EnsembleStates } from './definitions/ensemble-states.ts';
+import type { Audit } from './operators/audit.ts';
+import type { Jobs } from './operators/jobs.ts';
+import { withAudit } from './operators/with-audit.ts';
 import { type BuiltIn, everything } from './options/built-in.ts';
 import { functionsOf } from './options/functions-of.ts';
-import type { Jobs } from './jobs/jobs.ts';
-import { createMover } from './change/move.ts';
 import { mailSecrets } from './options/mail.ts';
 import { modelSecrets } from './options/models.ts';
 import {
@@ -48,22 +52,22 @@ import {
   secretsOf,
 } from './options/options.ts';
 import { connectToolServers, registerOperations, STAND_IN, type WithStandIn } from './options/register-operations.ts';
+import { toolServerSecrets } from './options/tool-server-options.ts';
+import { createExecutions } from './runs/create-executions.ts';
 import type { ExecuteOptions } from './runs/execute-options.ts';
 import { createExecutionService, type ExecutionService } from './runs/execution-service.ts';
-import { createExecutions } from './runs/create-executions.ts';
 import type { Executions } from './runs/executions.ts';
+import { createLimitNumbers } from './runs/flow-limits.ts';
 import type { ExecutionHandle } from './runs/handles.ts';
 import type { Schedules } from './schedules/schedule-control.ts';
 import { createSignalForms } from './signals/signal-forms.ts';
 import { createSignalLinks, type SignalLinks } from './signals/signal-links.ts';
-import type { Clock } from '../engine/host/clock.port.ts';
-import type { WebhookClaims } from './webhooks/webhook-claims.ts';
-import { steadyClock } from './timed/steady-clock.ts';
 import { connectTelemetry } from './telemetry.ts';
-import { createTraffic, type TrafficParts } from './traffic/traffic.ts';
+import { steadyClock } from './timed/steady-clock.ts';
 import { createTimedParts } from './timed/timed-parts.ts';
 import { runAllDue } from './timed/timed-work.ts';
-import { toolServerSecrets } from './options/tool-server-options.ts';
+import { createTraffic, type TrafficParts } from './traffic/traffic.ts';
+import type { WebhookClaims } from './webhooks/webhook-claims.ts';
 import { createWebhookParts, type Webhooks } from './webhooks/webhooks.ts';
 
 type Types = Readonly<Record<string, { readonly input: unknown; readonly output: unknown }>>;
@@ -103,6 +107,8 @@ export interface Orchestrator<T = Types> {
   /** The shared agents. */
   readonly agents: Agents;
   readonly executions: Executions<SignalsOf<T>>;
+  /** Who changed which executions. */
+  readonly audit: Audit;
   /** What the notifications of executions send. */
   readonly deliveries: Deliveries;
   readonly tokens: Tokens;
@@ -201,9 +207,10 @@ export function assembleOrchestrator(given: OrchestratorOptions, builtIn: BuiltI
   const host = compileHostOf({ ...options, clock: clock.wall, storage }, builtIn, toolServers);
   const ensembles = (options as WithStandIn)[STAND_IN]?.ensembles ?? loadEnsembles(options.ensembles ?? [], host);
   logWarnings(ensembles.values(), logger);
-  const catalog = createCatalog({ host, ensembles, storage: patient, clock, logger });
-
   const base = { storage, clock, logger };
+  const numbers = createLimitNumbers({ ...base, ensembles, storage: patient, service: () => executionService });
+  const catalog = createCatalog({ host, ensembles, storage: patient, clock, logger, putLimits: numbers.put });
+
   const ensembleOf = (name: string) => catalog.find('ensemble', name);
   const brand = options.brand ?? DEFAULT_BRAND;
   const ids = createIdSource();
@@ -221,13 +228,16 @@ export function assembleOrchestrator(given: OrchestratorOptions, builtIn: BuiltI
   });
   const forms = createSignalForms(patient.definitions);
   const mover = createMover({ ...executionService, ...catalog, storage: patient, clock, env: host.env, restore });
-  const executions = createExecutions({ storage, patient, clock, executionService, ids, forms, restore, mover });
+  const stored = { storage, patient, clock, forms, catalog };
+  const executions = createExecutions({ ...stored, executionService, ids, restore, mover });
   const served = { storage, clock, logger, masking, host, brand, ensembles, executionService, events, ids };
   const later = { ...served, executions, mover, tracing, more: [components.rollouts, ...traffic.timed] };
   const { work, deliveries, ...timed } = createTimedParts(options, later);
-  // The first start also begins to do what is timed.
-  const starting = (): ExecutionService => {
+  // The first start also begins to do what is timed, but not while the caller has the only connection that can write.
+  const starting = (opts?: ExecuteOptions): ExecutionService => {
+    if (opts?.transaction !== undefined && storage.capabilities.oneWriter) return executionService;
     work.begin(false);
+    void numbers.putAll();
     return executionService;
   };
   const called = { ...served, catalog, starting, executions };
@@ -238,18 +248,18 @@ export function assembleOrchestrator(given: OrchestratorOptions, builtIn: BuiltI
     execute: (name, input?: unknown, opts?: ExecuteOptions) =>
       starting().execute(() => ensembleOf(name), input, opts) as never,
     start: (name, input?: unknown, opts?: ExecuteOptions) =>
-      starting().start(() => ensembleOf(name), input, opts) as never,
+      starting(opts).start(() => ensembleOf(name), input, opts) as never,
     executeAgent: (name, input, opts) => starting().execute(() => catalog.find('agent', name), input, opts),
-    startAgent: (name, input, opts) => starting().start(() => catalog.find('agent', name), input, opts),
+    startAgent: (name, input, opts) => starting(opts).start(() => catalog.find('agent', name), input, opts),
     on: (event, listener) => events.on(event, listener),
     brand,
     ensembles: ensemblesApi,
     webhooks,
     agents: createDefinitions<'agents', AgentItem>('agent', 'agents', catalog, clock),
-    executions,
     deliveries: deliveries.api,
     components: components.api,
     ...timed,
+    ...withAudit({ storage: patient, clock, ids, logger }, executions, timed.jobs),
     ...access,
     state: createEnsembleStates({ store: storage.state, clock, ensembles: ensemblesApi }),
     signalLinks:
@@ -258,6 +268,7 @@ export function assembleOrchestrator(given: OrchestratorOptions, builtIn: BuiltI
     async ready() {
       await Promise.all([readyPorts(options), storage.definitions.get('-')]);
       await executionService.engine.open();
+      await numbers.putAll();
       deliveries.use();
       await work.begin(true);
       await warnOfUses(ensembles.values(), components.api, logger);
@@ -310,6 +321,10 @@ function compileHostOf(options: OrchestratorOptions, builtIn: BuiltIn, toolServe
     env: Object.freeze({ ...options.env, ...options.secrets }),
     secretNames: new Set(Object.keys(options.secrets ?? {})),
     functions: functionsOf(options),
+    readAt: once(() => clock.now()),
+    sharedLimits: new Map(
+      Object.entries(options.sharedLimits ?? {}).map(([name, { concurrency }]) => [name, concurrency]),
+    ),
     templates: options.templates,
     mailSenders: Object.keys(options.mail ?? {}),
   };

@@ -2,11 +2,11 @@
 
 import { readdir, readFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { isDefinition } from './list-files.ts';
 import { isRecord } from '../engine/base/read-options.ts';
 import { MASKING, type ServedDependencies } from '../engine/host/masking.port.ts';
 import { nameIn } from './check-project.ts';
 import { importModule } from './import-default.ts';
+import { isDefinition } from './list-files.ts';
 import type { ProjectOptions } from './load-project.ts';
 
 const FORMS =

@@ -1,8 +1,8 @@
 /** Compares what happened with what a test expects: in part, by a schema, or by an expression. */
 
-import { equalJson, formatPath, type Json, type JsonObject } from '../engine/base/json/json.ts';
-import { isMap } from '../engine/base/json/is-map.ts';
 import { messageOf } from '../engine/base/errors.ts';
+import { isMap } from '../engine/base/json/is-map.ts';
+import { equalJson, formatPath, type Json, type JsonObject } from '../engine/base/json/json.ts';
 import { compileText } from '../engine/expression/compile/compile-text.ts';
 import type { CompileOptions, NameResolver } from '../engine/expression/compile/compiled-expression.ts';
 import type { Evaluation } from '../engine/expression/evaluation.ts';

@@ -6,8 +6,8 @@ import { assumedValue } from '../engine/definition/compile/config/setting-text.t
 import { compileHost } from '../orchestrator/create-orchestrator.ts';
 import { isTestFile, listFiles } from '../project/list-files.ts';
 import { openProject, type ProjectOptions } from '../project/load-project.ts';
-import { type ReadTests, readTests, type TextOfFile } from './run-test-files.ts';
 import type { CreateForTest } from './run-test.ts';
+import { type ReadTests, readTests, type TextOfFile } from './run-test-files.ts';
 
 /**
  * The test files of a project, as absolute paths in a stable order.

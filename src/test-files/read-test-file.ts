@@ -2,11 +2,10 @@
 
 import type { EnsembleSource } from '../authoring/define.ts';
 import type { DefinitionIssue } from '../engine/base/errors.ts';
-import type { Json, JsonObject } from '../engine/base/json/json.ts';
 import { isMap } from '../engine/base/json/is-map.ts';
-import { EVENT_KINDS } from '../engine/events/event.ts';
-import { listOfNames, quoted } from '../engine/base/wording.ts';
+import type { Json, JsonObject } from '../engine/base/json/json.ts';
 import { suggestName } from '../engine/base/suggest-name.ts';
+import { listOfNames, quoted } from '../engine/base/wording.ts';
 import { compileEnsemble } from '../engine/definition/compile/compile-ensemble.ts';
 import type { CompileHost } from '../engine/definition/compile/triggers/compile-host.ts';
 import { checkShape } from '../engine/definition/forms/check-shape.ts';
@@ -18,6 +17,7 @@ import { membersOf, nameOfType, type Type, union } from '../engine/definition/ty
 import type { EnsembleTypes } from '../engine/definition/types/walk/walker.ts';
 import type { EnsembleDefinition, StepDefinition } from '../engine/ensemble/ensemble.ts';
 import { innerLists, waitsIn } from '../engine/ensemble/inner-lists.ts';
+import { EVENT_KINDS } from '../engine/events/event.ts';
 import { compileText } from '../engine/expression/compile/compile-text.ts';
 import { ExpressionSyntaxError } from '../engine/expression/syntax/expression-syntax-error.ts';
 import { checkJsonSchema } from '../engine/json-schema/check-json-schema.ts';

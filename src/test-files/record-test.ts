@@ -1,9 +1,9 @@
 /** Writes a test from a real execution: its input, what its agents answered, the signals that it took, and how it ended. */
 
 import { stringify } from 'yaml';
-import { isChildSignalName } from '../engine/execution/child.ts';
 import { isMap } from '../engine/base/json/is-map.ts';
 import type { Json, JsonObject } from '../engine/base/json/json.ts';
+import { isChildSignalName } from '../engine/execution/child.ts';
 import type { ExecutionHistory } from '../engine/execution/execution-history.ts';
 import { isTakenSignal, type StepRecord } from '../engine/execution/stored-execution.ts';
 

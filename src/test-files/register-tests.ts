@@ -6,8 +6,8 @@ import { fileURLToPath } from 'node:url';
 import { formatIssue } from '../engine/definition/source/definition-issue.ts';
 import type { ProjectOptions } from '../project/load-project.ts';
 import { openTests, testFilesOf } from './open-tests.ts';
-import { isPassed } from './run-test-files.ts';
 import { type CreateForTest, describeWay, type TestResult } from './run-test.ts';
+import { isPassed } from './run-test-files.ts';
 
 /** The function of a test runner that registers one test: `test` of vitest, node:test or bun:test, or `Deno.test`. */
 export type RegisterTest = (name: string, run: () => Promise<void>) => unknown;

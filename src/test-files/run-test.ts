@@ -1,23 +1,23 @@
 /** Runs one test of a test file in virtual time. */
 
+import { type ManualClock, manualClock } from '../adapters/clock/manual-clock.ts';
 import type { EnsembleSource } from '../authoring/define.ts';
 import { isOrchestratorError, messageOf } from '../engine/base/errors.ts';
 import { equalJson, type Json, type JsonObject } from '../engine/base/json/json.ts';
 import { readPages } from '../engine/base/read-pages.ts';
+import { toMs } from '../engine/base/time/duration.ts';
 import type { ExecutionStep } from '../engine/ensemble/execution-step.ts';
 import { definitionPathOf } from '../engine/ensemble/flow-places.ts';
-import { toMs } from '../engine/base/time/duration.ts';
 import type { AgentResult, Execution } from '../engine/execution/execution.ts';
 import type { AnyOperation, OperationContext } from '../engine/operation/operation.port.ts';
 import { compileHost, type Orchestrator } from '../orchestrator/create-orchestrator.ts';
 import { loadEnsembles } from '../orchestrator/definitions/load-definitions.ts';
-import type { OrchestratorOptions } from '../orchestrator/options/options.ts';
 import { functionsOf } from '../orchestrator/options/functions-of.ts';
+import type { OrchestratorOptions } from '../orchestrator/options/options.ts';
 import { STAND_IN } from '../orchestrator/options/register-operations.ts';
-import { type ManualClock, manualClock } from '../adapters/clock/manual-clock.ts';
 import { routeMatcher, type StubHttp } from '../testing-kit/stub-http.ts';
 import { compare, differs, type ExpectScope, show, type TestDifference } from './compare.ts';
-import { runningElsewhere, sealed, type StandIns, standIns } from './stand-ins.ts';
+import { runningElsewhere, type StandIns, sealed, standIns } from './stand-ins.ts';
 import { type Expectation, type FlowTest, instantOf } from './test-form.ts';
 
 /** A step of a definition that ran. */

@@ -1,13 +1,13 @@
 /** What runs in place of operations in a test: the answers of the test, and a refusal of everything that would leave the process. */
 
-import { OrchestratorError, type ErrorCode } from '../engine/base/errors.ts';
+import { type ErrorCode, OrchestratorError } from '../engine/base/errors.ts';
 import { cloneJson, type Json } from '../engine/base/json/json.ts';
+import { toMs } from '../engine/base/time/duration.ts';
 import type { Clock } from '../engine/host/clock.port.ts';
 import type { AnyOperation, OperationContext } from '../engine/operation/operation.port.ts';
 import type { OrchestratorOptions } from '../orchestrator/options/options.ts';
 import { mapMembers } from '../testing-kit/map-members.ts';
 import { type StubCall, type StubHttp, stubHttp } from '../testing-kit/stub-http.ts';
-import { toMs } from '../engine/base/time/duration.ts';
 import type { FlowTest, TestAnswer } from './test-form.ts';
 
 export interface StandIns {

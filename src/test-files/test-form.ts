@@ -2,6 +2,9 @@
 
 import * as z from 'zod/mini';
 import type { Json } from '../engine/base/json/json.ts';
+import { once } from '../engine/base/once.ts';
+import { DURATION_MESSAGE } from '../engine/base/time/duration-schema.ts';
+import { COMPONENT_KINDS } from '../engine/component/component.ts';
 import {
   duration,
   form,
@@ -11,9 +14,6 @@ import {
   text,
   wholeNumber,
 } from '../engine/definition/forms/form.ts';
-import { DURATION_MESSAGE } from '../engine/base/time/duration-schema.ts';
-import { once } from '../engine/base/once.ts';
-import { COMPONENT_KINDS } from '../engine/component/component.ts';
 import type { EnsuredComponent } from '../orchestrator/components/components.ts';
 import type { StubReply } from '../testing-kit/stub-http.ts';
 

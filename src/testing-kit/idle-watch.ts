@@ -1,7 +1,7 @@
 /** Watches for calls in flight, and advances a manual clock when there are none. */
 
-import type { AnyOperation, OperationContext } from '../engine/operation/operation.port.ts';
 import { hostTurn, type ManualClock } from '../adapters/clock/manual-clock.ts';
+import type { AnyOperation, OperationContext } from '../engine/operation/operation.port.ts';
 import { mapMembers } from './map-members.ts';
 
 export interface IdleWatch {

@@ -1,5 +1,6 @@
 /** The simulated process of a test orchestrator: it can crash, and what its steps do after that has no effect on the store. */
 
+import { hostTurn, joinClock, type ManualClock } from '../adapters/clock/manual-clock.ts';
 import type { Clock } from '../engine/host/clock.port.ts';
 import type { HttpClient } from '../engine/host/http.port.ts';
 import type { MailSender } from '../engine/operation/mail.port.ts';
@@ -9,7 +10,6 @@ import type { SmsSender } from '../engine/operation/sms.port.ts';
 import type { Storage } from '../engine/storage/storage.port.ts';
 import type { OrchestratorOptions } from '../orchestrator/options/options.ts';
 import { createIdleWatch, type WhyStuck } from './idle-watch.ts';
-import { hostTurn, joinClock, type ManualClock } from '../adapters/clock/manual-clock.ts';
 import { mapMembers } from './map-members.ts';
 import { changeStorage } from './processes/change-storage.ts';
 import { controlProcess, ofProcess, type ProcessControl } from './processes/process-control.ts';

@@ -141,6 +141,39 @@ describe('ensemble execution cancel', () => {
   });
 });
 
+describe('ensemble execution pause and resume', () => {
+  it('pauses an execution, an ensemble and everything, through the store and through the server', async () => {
+    const served = await serveProject(makeProject(ORDER));
+    for (const [, where, options] of ways(served)) {
+      const id = await begin(served, 'patient');
+      await recordOf(served, id, 'waiting');
+      const run = async (...args: readonly string[]) => {
+        const { code, stderr } = await ensemble(['execution', ...args, ...where], options);
+        return [code, stderr.trim()];
+      };
+      expect(await run('pause', id)).toEqual([0, `✓ execution ${id} is paused`]);
+      expect(await run('resume', id)).toEqual([0, `✓ execution ${id} is waiting`]);
+      expect(await run('pause', '--ensemble', 'patient')).toEqual([
+        0,
+        '✓ ensemble patient is paused, with what is started later; 1 execution changed',
+      ]);
+      await recordOf(served, id, 'paused');
+      expect(await run('resume', id)).toEqual([0, `✓ execution ${id} is still paused, with its ensemble`]);
+      expect(await run('resume', '--ensemble', 'patient')).toEqual([
+        0,
+        '✓ ensemble patient is not paused any more; 1 execution changed',
+      ]);
+      expect((await run('pause', '--all'))[0]).toBe(0);
+      expect((await run('resume', '--all'))[0]).toBe(0);
+      expect(await run('pause')).toEqual([
+        2,
+        expect.stringContaining('name what is meant: an id, --ensemble NAME, or --all'),
+      ]);
+      await ensemble(['execution', 'cancel', id, ...where], options);
+    }
+  });
+});
+
 describe('ensemble execution retry', () => {
   it('creates an execution on the server, which runs only the steps that did not succeed; prints only its id on stdout', async () => {
     const served = await serveProject(makeProject(ORDER));

@@ -19,7 +19,7 @@ async function names(): Promise<readonly string[]> {
     },
   };
   const none = { count: 0 };
-  const open = async () => ({ queued: none, running: none, waiting: none, unresolved: none });
+  const open = async () => ({ queued: none, running: none, waiting: none, paused: none, unresolved: none });
   const metrics = collectMetrics({ executions: { open } } as never, measured);
   for (const metric of Object.values(METRICS)) listeners[0]?.(metric, metric.labels, 1);
   return [...(await metrics.text()).matchAll(/^# TYPE (\S+)/gm)].map(([, name = '']) => name);

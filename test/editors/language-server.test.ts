@@ -49,6 +49,11 @@ describe('completion', () => {
       'notifications',
       'state',
       'timeout',
+      'concurrency',
+      'rate',
+      'startWithin',
+      'priority',
+      'perProcess',
       'execution',
     ];
     expect(await labels('name: a\nflow: []\n|>')).toEqual(keys);

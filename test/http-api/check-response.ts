@@ -38,7 +38,8 @@ export async function problemOf(method: string, path: string, response: Response
   const said = headers.filter((name) => name !== 'Location' || response.status !== 200);
   if (response.status < 300 && sent.join() !== said.join())
     return `${method} ${path} ${response.status} has the headers ${sent.join() || 'none'}, not ${said.join() || 'none'}`;
-  if (!type.includes('json')) return undefined;
+  // JSON lines are no JSON text.
+  if (!type.includes('json') || type.includes('ndjson')) return undefined;
   const body: unknown = await response.clone().json();
   const isProblem = type.startsWith('application/problem+json');
   const shape = response.status >= 400 ? (isProblem ? 'Problem' : 'Error') : replies[response.status];

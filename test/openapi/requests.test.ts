@@ -12,9 +12,12 @@ interface Described {
 }
 
 const { paths } = OPEN_API as { readonly paths: Readonly<Record<string, Readonly<Record<string, Described>>>> };
-const ROUTES = Object.entries(paths).flatMap(([path, methods]) =>
-  Object.entries(methods).map(([method, operation]) => ({ path, method: method.toUpperCase(), operation })),
-);
+const ROUTES = Object.entries(paths)
+  // Calls that wait for the result of a paused execution are not answered.
+  .filter(([path]) => !path.endsWith('/pause'))
+  .flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({ path, method: method.toUpperCase(), operation })),
+  );
 
 /** Names and ids that are there, and texts that are none. */
 const NAMES = [

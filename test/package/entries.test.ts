@@ -73,6 +73,7 @@ const NAMES: Readonly<Record<string, readonly string[]>> = {
     'OUTPUTS_IN_RECORD_BYTES',
     'OrchestratorError',
     'PAGE_BYTES',
+    'RefusedTransactionError',
     'SHORT_OUTPUT_BYTES',
     'callPart',
     'checkKey',

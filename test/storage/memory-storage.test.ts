@@ -273,6 +273,12 @@ describe('memoryStorage, due executions', () => {
       storage.executions.countQueued(1),
       storage.executions.requestCancel(id, T0, end()),
       storage.executions.getPinned(id),
+      storage.executions.pause(id, 'execution'),
+      storage.executions.resume(id, 'execution'),
+      storage.executions.pauseAll('all', undefined, 1),
+      storage.executions.resumeAll('all', [], 1),
+      storage.executions.putLimits([]),
+      storage.executions.limitWaits(id, T0),
       storage.executions.repin(id, {
         ...{ epoch: 1, from: 'a', to: 'b' },
         handover: { waitingFor: [], waited: 0, recoveries: 0 },

@@ -208,7 +208,7 @@ describe.skipIf(!hasServer)('plans', () => {
         expect(
           others(
             await explain(one),
-            /^(executions_due |executions_slots |charges_pkey .*account =|executions_to_cancel |executions_signalled |sent_signals_pkey |place .*ctid = )/,
+            /^(executions_due |queues_ready |queues_blocked |executions_to_pause|arrivals_due |arrivals_freed |executions_slots |charges_pkey .*account =|executions_to_cancel |executions_signalled |sent_signals_pkey |documents_pkey .*kind =|place .*ctid = )/,
           ),
         ).toEqual([]);
     });
@@ -257,15 +257,18 @@ describe.skipIf(!hasServer)('plans', () => {
       expect(await claiming.countQueued(1000)).toBe(1000);
       const [claim, poll, count] = ran as [(typeof ran)[0], (typeof ran)[0], (typeof ran)[0]];
       const claimed = await explain(claim, ', ANALYZE');
-      expect(others(claimed, /^(executions_due |executions_slots |charges_pkey .*account =|place .*ctid = )/)).toEqual(
-        [],
-      );
+      expect(
+        others(
+          claimed,
+          /^(executions_due |queues_ready |queues_blocked |executions_to_pause|arrivals_due |arrivals_freed |executions_slots |charges_pkey .*account =|place .*ctid = )/,
+        ),
+      ).toEqual([]);
       expect(readRows(claimed)).toBeLessThan(2500);
       const surveyed = await explain(poll, ', ANALYZE');
       expect(
         others(
           surveyed,
-          /^(executions_due |executions_slots |charges_pkey .*account =|executions_to_cancel |executions_signalled |sent_signals_pkey )/,
+          /^(executions_due |queues_ready |queues_blocked |executions_to_pause|arrivals_due |arrivals_freed |executions_slots |charges_pkey .*account =|executions_to_cancel |executions_signalled |sent_signals_pkey |documents_pkey .*kind =)/,
         ),
       ).toEqual([]);
       expect(readRows(surveyed)).toBeLessThan(50);

@@ -41,6 +41,9 @@ for (const path of paths) {
     () => storage.commit(WORKER, [entry(number, { steps: [step('late')] })]),
     () => storage.executions.requestCancel(id, T0, end()),
     () => storage.executions.getPinned(id),
+    () => storage.executions.pause(id, 'execution'),
+    () => storage.executions.resume(id, 'execution'),
+    () => storage.executions.limitWaits(id, T0),
     () =>
       storage.executions.repin(id, {
         epoch: 1,
@@ -66,6 +69,9 @@ for (const path of paths) {
     ...Array.from({ length: Number(executions) }, (_, number) => of(executionId(number), number)).flat(),
     () => storage.executions.findEnded([executionId(1)]),
     () => storage.executions.countQueued(100),
+    () => storage.executions.pauseAll('all', undefined, 100),
+    () => storage.executions.resumeAll('all', [], 100),
+    () => storage.executions.putLimits([{ name: 'orders', key: '', max: 1, since: 1 }]),
     () => storage.executions.countOpen(100),
     () => storage.executions.countAccepted(0, 100),
     () => storage.state.read('orders'),

@@ -219,7 +219,7 @@ describe('a store with millions of rows', () => {
     const taken = all.filter((sql) => sql.includes('ORDER BY due_at, account, ref'));
     expect(taken.map((sql) => plan(connection, sql))).toEqual([
       [
-        'SEARCH ensemble_executions USING INDEX ensemble_executions_due (namespace=? AND ensemble=? AND version=? AND due_at<?)',
+        'SEARCH ensemble_executions USING INDEX ensemble_executions_due (namespace=? AND ensemble=? AND version=? AND due_at>? AND due_at<?)',
         // The callers without a free slot, which are passed over in the index.
         'LIST SUBQUERY 1',
         'SCAN json_each VIRTUAL TABLE INDEX 1:',

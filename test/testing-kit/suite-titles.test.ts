@@ -11,7 +11,7 @@ const PARTS = [
 /** What a test can be about, other than methods of its part. */
 const TOPICS = [
   ...['reopen', 'commit', 'start', 'release', 'epoch', 'values', 'decisions', 'blame', 'waitsFor', 'handover', 'kind'],
-  ...['capabilities', 'close', 'watch', 'handles', 'slots'],
+  ...['capabilities', 'close', 'watch', 'handles', 'slots', 'limits'],
 ];
 
 /** The titles that a suite declares, each with the titles of its groups. */

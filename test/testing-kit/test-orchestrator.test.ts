@@ -157,6 +157,9 @@ describe('createTestOrchestrator', () => {
       get definitions() {
         return this.#inner.definitions;
       }
+      get documents() {
+        return this.#inner.documents;
+      }
       get kv() {
         return this.#inner.kv;
       }

@@ -1,9 +1,9 @@
 /** A clock whose time changes only through its methods, for tests and dry runs. */
 
-import { sleepByTimer } from './sleep-by-timer.ts';
-import { nextTurn } from '../../engine/base/time/next-turn.ts';
 import { optional, readOptions } from '../../engine/base/read-options.ts';
+import { nextTurn } from '../../engine/base/time/next-turn.ts';
 import type { Clock, TimerOptions } from '../../engine/host/clock.port.ts';
+import { sleepByTimer } from './sleep-by-timer.ts';
 
 export interface ManualClockOptions {
   /** The initial wall time, Unix ms. Default 2026-01-01T00:00:00Z. */

@@ -7,8 +7,8 @@ import { hashJson } from '../../engine/base/bytes/hash.ts';
 import type { Json, JsonObject } from '../../engine/base/json/json.ts';
 import { andThen, type MaybePromise } from '../../engine/base/maybe-promise.ts';
 import type { ComponentContent, ComponentVersion, Deployment } from '../../engine/component/component.ts';
-import type { Clock } from '../../engine/host/clock.port.ts';
 import type { ComponentSource, Registration, StoredComponent } from '../../engine/component/component-source.port.ts';
+import type { Clock } from '../../engine/host/clock.port.ts';
 import type { DocumentStore, StoredDocument } from '../../engine/storage/document-store.port.ts';
 import { registrationTag } from './registration-tag.ts';
 

@@ -1,18 +1,19 @@
 /** Accepts an execution: stores its definition, then the execution itself, as running in this process or as queued for any worker. */
 
+import { monthOf } from '../../engine/access/quota.ts';
 import { isOrchestratorError, messageOf, OrchestratorError } from '../../engine/base/errors.ts';
 import { andThen } from '../../engine/base/maybe-promise.ts';
-import { monthOf } from '../../engine/access/quota.ts';
-import type { CommitEntry, NewExecution } from '../../engine/execution/stored-execution.ts';
 import {
   type AcceptedRun,
   type BeginOptions,
   type LoadedDefinition,
   StaleDefinitionError,
 } from '../../engine/execution/execution-engine.port.ts';
+import { type FlowLimit, mayRefuse, shownName } from '../../engine/execution/limits/flow-limit.ts';
+import type { CommitEntry, NewExecution } from '../../engine/execution/stored-execution.ts';
 import type { MaybePromise } from '../../engine/operation/operation.port.ts';
-import type { CommitResult, StoredDefinition } from '../../engine/storage/storage.port.ts';
 import { isUnstorable } from '../../engine/running/write-failure.ts';
+import type { CommitResult, StoredDefinition, TransactionStore } from '../../engine/storage/storage.port.ts';
 import { cancelOnAbort } from './cancel-execution.ts';
 import { endUnconfirmed } from './deferred-writes.ts';
 import type { EngineState } from './engine-state.ts';
@@ -31,19 +32,42 @@ export function acceptExecution(
   const { runs, settings, suspects, worker, isClosing } = engine;
   if (isClosing && !(options.isChild && runs.size > 0))
     throw new OrchestratorError('OVERLOADED', 'the orchestrator is closed and takes no new executions');
+  const { within } = options;
+  if (within) {
+    const { definition } = loaded;
+    const storing = within.definitions ? within.definitions.put(definition) : storeDefinition(engine, definition);
+    return andThen(storing, () => queueWithin(engine, execution, options, within));
+  }
   // While it closes, it queues what another process can run.
   if (settings.concurrency === 0 || options.repeatable || (isClosing && !runs.pending))
     return andThen(storeDefinition(engine, loaded.definition), () => queue(engine, execution, options));
   const mustQueue = () => options.mayQueue && (runs.taken >= settings.concurrency || suspects.areActive);
   const accepted = andThen(worker.register(), (by) => {
     startPolling(engine);
-    return andThen(storeDefinition(engine, loaded.definition), () =>
-      mustQueue()
+    const { pauses } = engine;
+    const storing = storeDefinition(engine, loaded.definition);
+    return andThen(pauses.isLoaded ? storing : andThen(storing, pauses.load), () =>
+      mustQueue() ||
+      pauses.scopeOf(execution.ensemble) ||
+      (loaded.perProcess !== undefined && !runs.perProcess.take(loaded, execution.id))
         ? queue(engine, execution, options)
-        : runs.takePlace(() => beginNow(engine, by, execution, loaded, options)),
+        : runs.takePlace(() => {
+            const begun = beginNow(engine, by, execution, loaded, options);
+            return loaded.perProcess === undefined ? begun : leaving(engine, execution, begun);
+          }),
     );
   });
   return accepted instanceof Promise ? runs.starting(execution.id, accepted) : accepted;
+}
+
+/** An execution that was not begun leaves its place of `perProcess`. */
+function leaving<T>({ runs }: EngineState, execution: NewExecution, begun: MaybePromise<T>) {
+  const leave = () => {
+    if (!runs.get(execution.id)) runs.perProcess.leave(execution);
+  };
+  if (begun instanceof Promise) return begun.finally(leave);
+  leave();
+  return begun;
 }
 
 /** Stores a definition, unless this process has stored it before. */
@@ -89,7 +113,7 @@ function beginNow(
   };
   return andThen(writeStart(engine, worker, entry), (result) => {
     if (result === 'stored') return launch(worker);
-    if (result === 'slots-taken' && mayWait) return queue(engine, execution, options);
+    if (result === 'slots-taken' && (mayWait || execution.limits)) return queue(engine, execution, options);
     return acceptAgain(engine, result, worker, entry).then(launch);
   });
 }
@@ -114,13 +138,12 @@ async function acceptAgain(engine: EngineState, result: CommitResult, by: string
  * @throws OVERLOADED when the queue is full, INVALID_INPUT when the storage can't hold it, CONFLICT when its id is taken
  */
 async function queue(engine: EngineState, execution: NewExecution, options: BeginOptions): Promise<AcceptedRun> {
-  const { signal, steps = [], charge, expects, isChild = false, repeatable = false } = options;
+  const { signal, isChild = false, repeatable = false } = options;
   if (!isChild) await refuseWhenFull(engine);
   await refuseWithoutSlot(engine, options);
   engine.accept.queued += 1;
-  const { id: executionId, createdAt: dueAt } = execution;
-  const release = { status: 'queued', dueAt } as const;
-  const entry: CommitEntry = { executionId, epoch: 0, start: execution, steps, charge, expects, release };
+  const { id: executionId } = execution;
+  const entry = queuedEntry(execution, options);
   const result = await (repeatable ? engine.writer.write('', entry) : writeStart(engine, undefined, entry));
   await refuseStart(engine, result, entry);
   if (result !== 'stored' && !repeatable)
@@ -129,6 +152,28 @@ async function queue(engine: EngineState, execution: NewExecution, options: Begi
   if (signal) cancelOnAbort(engine, signal, executionId);
   engine.wakeups.wake();
   return QUEUED;
+}
+
+/** Stores an execution as queued in a transaction of the caller. It is due after the commit, of which the storage notifies the workers. */
+async function queueWithin(
+  engine: EngineState,
+  execution: NewExecution,
+  options: BeginOptions,
+  within: TransactionStore,
+): Promise<AcceptedRun> {
+  await refuseWhenFull(engine);
+  await refuseWithoutSlot(engine, options);
+  const entry = queuedEntry(execution, options);
+  const [result = 'fenced'] = await within.commit('', [entry]);
+  await refuseStart(engine, result, entry);
+  if (result !== 'stored') throw new OrchestratorError('CONFLICT', `execution ${execution.id} is stored already`);
+  return QUEUED;
+}
+
+function queuedEntry(execution: NewExecution, { steps = [], charge, expects }: BeginOptions): CommitEntry {
+  const { id: executionId, createdAt, dueSince: dueAt = createdAt } = execution;
+  const release = { status: 'queued', dueAt } as const;
+  return { executionId, epoch: 0, start: execution, steps, charge, expects, release };
 }
 
 /** What is queued takes no slot yet. @throws CONCURRENT_LIMIT_EXCEEDED if the caller does not want to wait for one, or has none at all */
@@ -158,13 +203,14 @@ async function refuseWhenFull({ accept, settings, storage, withRetry }: EngineSt
   });
 }
 
-/** @throws QUOTA_EXCEEDED, CONCURRENT_LIMIT_EXCEEDED, StaleDefinitionError if that is why a start was refused */
+/** @throws QUOTA_EXCEEDED, CONCURRENT_LIMIT_EXCEEDED, RATE_LIMIT_EXCEEDED, StaleDefinitionError if that is why a start was refused */
 async function refuseStart(
   { storage, withRetry, clock }: EngineState,
   result: CommitResult,
-  { charge }: CommitEntry,
+  { charge, start }: CommitEntry,
 ): Promise<void> {
   if (result === 'stale') throw new StaleDefinitionError();
+  if (result === 'queue-full') throw queueFull(start?.limits ?? [], clock.now());
   if (!charge) return;
   const { account, period, limit = 0, slots = 0 } = charge;
   if (result === 'slots-taken') {
@@ -179,6 +225,27 @@ async function refuseStart(
   const details = { limit, used, reset: end / 1000, retryAfter: Math.ceil((end - now) / 1000) };
   const message = `the quota of ${limit} executions a month is used up; it begins again at ${new Date(end).toISOString()}`;
   throw new OrchestratorError('QUOTA_EXCEEDED', message, { details });
+}
+
+/** The storage does not say which of the limits refused it. */
+function queueFull(limits: readonly FlowLimit[], now: number): OrchestratorError {
+  const refusing = limits.filter(mayRefuse);
+  const [first] = refusing;
+  const { max = 0, period } = first ?? {};
+  const said = refusing.map(({ name, key, max, period, queued }) => {
+    const slots = period === undefined ? `${max} at once` : `${max} in ${period} ms`;
+    const more = queued === 0 ? '' : ` and ${queued} queued`;
+    return `\`${shownName(name)}\` allows ${slots}${more}${key === '' ? '' : ` for the key ${JSON.stringify(key)}`}`;
+  });
+  const message = `${said.join('; ')}; no more is free now, try again later`;
+  if (period === undefined)
+    return new OrchestratorError('CONCURRENT_LIMIT_EXCEEDED', message, {
+      details: { limit: max, active: max, retryAfter: 1 },
+      retryable: true,
+    });
+  const retryAfter = Math.ceil(period / max / 1000);
+  const details = { limit: max, reset: Math.ceil(now / 1000) + retryAfter, retryAfter };
+  return new OrchestratorError('RATE_LIMIT_EXCEEDED', message, { details, retryable: true });
 }
 
 function writeStart(engine: EngineState, by: string | undefined, entry: CommitEntry): MaybePromise<CommitResult> {

@@ -1,5 +1,7 @@
 /** The runs of this process: the active ones, and the ones that are about to start. */
 
+import type { LoadedDefinition } from '../../engine/execution/execution-engine.port.ts';
+import type { NewExecution } from '../../engine/execution/stored-execution.ts';
 import type { MaybePromise } from '../../engine/operation/operation.port.ts';
 import type { ActiveRun } from '../../engine/running/active-run.ts';
 import type { HeldExecution } from '../../engine/running/held-execution.ts';
@@ -22,6 +24,7 @@ export interface ActiveRuns {
   add(run: Run): void;
   /** Call `checkIdle` after what follows from the end of the run. */
   remove(run: Run): void;
+  readonly perProcess: PerProcess;
   /** Counts an execution as starting while the work runs. */
   starting<T>(id: string, work: Promise<T>): Promise<T>;
   /** Whether an execution is active or starting here. */
@@ -43,6 +46,7 @@ export function createActiveRuns(isShared: boolean): ActiveRuns {
   let reserved = 0;
   const pending = isShared ? undefined : new Map<string, number | undefined>();
   const starting = new Set<string>();
+  const perProcess = new PerProcess();
   let watching: { readonly withPending: boolean; readonly resolve: () => void }[] = [];
 
   const isIdle = (withPending: boolean) =>
@@ -70,6 +74,7 @@ export function createActiveRuns(isShared: boolean): ActiveRuns {
       run.place = active.push(run) - 1;
     },
     remove(run) {
+      if (perProcess.isUsed) perProcess.leave(run.held.execution);
       const last = active.pop() as Run;
       if (last === run) return;
       active[run.place] = last;
@@ -100,6 +105,7 @@ export function createActiveRuns(isShared: boolean): ActiveRuns {
       }
     },
     has: (id) => starting.has(id) || find(id) !== undefined,
+    perProcess,
     pending,
     idle(withPending) {
       if (isIdle(withPending)) return Promise.resolve();
@@ -109,4 +115,48 @@ export function createActiveRuns(isShared: boolean): ActiveRuns {
     },
     checkIdle,
   };
+}
+
+type Loaded = Pick<LoadedDefinition, 'definition' | 'perProcess'>;
+
+/** `perProcess` of ensembles: how many runs of a definition this process has at once, besides the limits over all processes. */
+export class PerProcess {
+  /** By the hash of a definition that has a limit, as this process has come to know them. */
+  readonly #known = new Map<string, { readonly max: number; readonly held: Set<string> }>();
+
+  /** Takes a place for an execution. @returns false if none is free */
+  take({ definition, perProcess: max = Number.POSITIVE_INFINITY }: Loaded, id: string): boolean {
+    const of = this.#known.get(definition.version) ?? { max, held: new Set<string>() };
+    this.#known.set(definition.version, of);
+    if (of.held.has(id)) return true;
+    if (of.held.size >= max) return false;
+    of.held.add(id);
+    return true;
+  }
+
+  leave({ version, id }: Pick<NewExecution, 'version' | 'id'>): void {
+    this.#known.get(version)?.held.delete(id);
+  }
+
+  /** Whether this process knows a definition with a limit. */
+  get isUsed(): boolean {
+    return this.#known.size > 0;
+  }
+
+  /** The definitions with a limit. */
+  get known(): readonly string[] {
+    return [...this.#known.keys()];
+  }
+
+  /** The definitions without a free place: nothing of them is claimed. */
+  get full(): readonly string[] {
+    return [...this.#known].flatMap(([version, { max, held }]) => (held.size >= max ? [version] : []));
+  }
+
+  /** How many executions may be claimed at once, so that no definition is over its limit. */
+  get room(): number {
+    let room = Number.POSITIVE_INFINITY;
+    for (const { max, held } of this.#known.values()) if (held.size < max) room = Math.min(room, max - held.size);
+    return room;
+  }
 }

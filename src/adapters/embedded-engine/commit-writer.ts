@@ -23,8 +23,8 @@ import { estimateEntryBytes } from '../../engine/execution/estimate-entry-bytes.
 import type { CommitEntry } from '../../engine/execution/stored-execution.ts';
 import type { Clock } from '../../engine/host/clock.port.ts';
 import type { MaybePromise } from '../../engine/operation/operation.port.ts';
-import type { CommitResult, Storage } from '../../engine/storage/storage.port.ts';
 import { isLate, isTransient, type StorageRetry } from '../../engine/running/storage-retry.ts';
+import type { CommitResult, Storage } from '../../engine/storage/storage.port.ts';
 
 export interface CommitWriter {
   /**

@@ -11,12 +11,12 @@ import { type Execution, isFinal } from '../../engine/execution/execution.ts';
 import type { AttachedEngine, EngineHost, ExecutionEngine } from '../../engine/execution/execution-engine.port.ts';
 import { acceptExecution } from './accept-execution.ts';
 import { cancelExecution, cancelInBackground } from './cancel-execution.ts';
+import { stopDeferredWrites } from './deferred-writes.ts';
 import { type EmbeddedEngineOptions, readEngineOptions } from './engine-options.ts';
 import { createEngineState, type EngineState } from './engine-state.ts';
 import { checkLater } from './launch-run.ts';
 import { runCycle, startPolling, stopPolling } from './poll.ts';
 import { createRunRecords } from './run-log.ts';
-import { stopDeferredWrites } from './deferred-writes.ts';
 
 /**
  * Runs executions in this process. Several processes on one shared storage share the work, and resume the executions of processes
@@ -35,6 +35,7 @@ function attach(host: EngineHost, settings: Required<EmbeddedEngineOptions>): At
   const { storage, worker, wakeups, runs } = engine;
   return {
     onlyQueues: settings.concurrency === 0,
+    takesTransactions: true,
     runRecords: createRunRecords(storage, engine.withRetry),
     get active() {
       return runs.size;
@@ -49,11 +50,34 @@ function attach(host: EngineHost, settings: Required<EmbeddedEngineOptions>): At
     },
     whenEnded: (id, maxWaitMs = Number.POSITIVE_INFINITY) => whenEnded(engine, id, maxWaitMs),
     cancel: (id) => cancelExecution(engine, id),
+    async pause(id, scope) {
+      const status = await engine.withRetry(() => storage.executions.pause(id, scope));
+      if (status === 'running') runs.get(id)?.pause();
+      return status;
+    },
+    async resume(id, scope) {
+      const status = await engine.withRetry(() => storage.executions.resume(id, scope));
+      wakeups.wake();
+      return status;
+    },
+    async pauseAll(ensemble) {
+      const changed = await engine.pauses.pause(ensemble);
+      // The poll of a cycle finds those that run here.
+      wakeups.wake();
+      return changed;
+    },
+    async resumeAll(ensemble) {
+      const changed = await engine.pauses.resume(ensemble);
+      wakeups.wake();
+      return changed;
+    },
+    pauses: () => engine.pauses.list(),
     async signal(signal) {
       const result = await engine.withRetry(() => storage.signals.put(signal));
       wakeups.wake();
       return result;
     },
+    wake: () => wakeups.wake(),
     async runDue(limit) {
       if (engine.isClosing) throw new OrchestratorError('OVERLOADED', 'the orchestrator is closed');
       await worker.register();

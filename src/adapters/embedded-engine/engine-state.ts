@@ -1,14 +1,15 @@
 /** The state of one embedded engine. The functions in this folder take it as their first argument. */
 
-import type { Clock } from '../../engine/host/clock.port.ts';
 import type { EngineHost, LoadedDefinition } from '../../engine/execution/execution-engine.port.ts';
+import type { Clock } from '../../engine/host/clock.port.ts';
 import type { Logger } from '../../engine/host/logger.port.ts';
 import type { MaybePromise } from '../../engine/operation/operation.port.ts';
-import type { Storage } from '../../engine/storage/storage.port.ts';
 import { createStorageRetry, type StorageRetry } from '../../engine/running/storage-retry.ts';
+import type { Storage } from '../../engine/storage/storage.port.ts';
 import { type ActiveRuns, createActiveRuns, type Run } from './active-runs.ts';
 import { type CommitWriter, createCommitWriter } from './commit-writer.ts';
 import type { EmbeddedEngineOptions } from './engine-options.ts';
+import { createEnginePauses, type EnginePauses } from './engine-pauses.ts';
 import { createExecutionBackoff, type ExecutionBackoff } from './execution-backoff.ts';
 import { createRunDependencies, type RunPartsOf } from './run-log.ts';
 import { BLAME_WINDOW_MS, createSuspects, type Suspects } from './suspects.ts';
@@ -79,6 +80,7 @@ export interface EngineState {
   readonly waiters: Waiters;
   readonly suspects: Suspects;
   readonly wakeups: Wakeups;
+  readonly pauses: EnginePauses;
   readonly accept: AcceptState;
   readonly resume: ResumeState;
   readonly poll: PollState;
@@ -131,6 +133,7 @@ export function createEngineState(
     ...{ host, storage, clock, logger, settings, withRetry, writer, worker, runs, suspects, wakeups },
     runPartsOf: createRunDependencies({ storage, clock, withRetry, writer, worker }),
     waiters: createWaiters(storage),
+    pauses: createEnginePauses({ storage, clock, withRetry }),
     accept: { stored: new Set(), writes: new Map(), queued: 0 },
     resume: {
       definitions: new Map(),

@@ -1,8 +1,8 @@
 /** Launches the run of an execution that this process holds, and does what follows when the run ends here. */
 
 import type { Execution } from '../../engine/execution/execution.ts';
-import { NEVER } from '../../engine/execution/stored-execution.ts';
 import type { LoadedDefinition } from '../../engine/execution/execution-engine.port.ts';
+import { NEVER, type NewExecution } from '../../engine/execution/stored-execution.ts';
 import { NO_LINE } from '../../engine/host/logger.port.ts';
 import { ActiveRun } from '../../engine/running/active-run.ts';
 import type { Run, WorkersExecution } from './active-runs.ts';
@@ -69,7 +69,7 @@ function onRecord(engine: EngineState, { held }: Run, record: Execution): void {
   if (waiters.size > 0) waiters.settle(id, record);
   // The end may make its parent due.
   if (record.parentId !== undefined) wakeups.wake();
-  onFreePlace(engine);
+  onFreePlace(engine, held.execution);
 }
 
 /** The run was suspended, released or lost. */
@@ -88,10 +88,12 @@ function onStopped(engine: EngineState, { held, dueAt, began, isSuspended }: Run
   if (dueAt === undefined && worker.id === held.worker) void worker.verifyLease();
   if (dueAt !== undefined && waiters.size > 0) waiters.notifyWait(execution.id, dueAt - clock.now());
   wakeups.wake(dueAt);
-  onFreePlace(engine);
+  onFreePlace(engine, execution);
 }
 
-function onFreePlace(engine: EngineState): void {
-  if (engine.wakeups.moreAreDue) engine.wakeups.wakeSoon();
+function onFreePlace(engine: EngineState, { version }: NewExecution): void {
+  const { perProcess } = engine.runs;
+  const isOfFew = perProcess.isUsed && perProcess.known.includes(version);
+  if (isOfFew || engine.wakeups.moreAreDue) engine.wakeups.wakeSoon();
   purgeIfDue(engine);
 }

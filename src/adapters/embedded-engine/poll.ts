@@ -70,14 +70,17 @@ export async function runCycle(engine: EngineState, limit: number, reached: numb
     return undefined;
   }
   if (engine.poll.hasUnansweredClaim) await releaseUnknown(engine, worker);
+  await engine.pauses.refresh();
   if (!(await claimDue(engine, worker, limit, reached))) return undefined;
   // After the claims, so that queued executions do not wait for it. With timers, the interval reclaims.
   if (storage.capabilities.shared && limit !== Number.POSITIVE_INFINITY) await reclaimIfDue(engine);
-  const found = await storage.executions.poll(worker, [...resume.unsupportedVersions]);
+  const found = await storage.executions.poll(worker, [...resume.unsupportedVersions, ...runs.perProcess.full]);
   for (const id of found.cancelRequested) runs.get(id)?.cancel();
+  for (const id of found.pauseRequested ?? []) runs.get(id)?.pause();
   for (const { executionId, signals } of found.signalled) runs.get(executionId)?.setSignals(signals);
   // The next run of this process that ends may free a slot. Those of other processes are found by the interval.
   if (found.slotsTaken) wakeups.moreAreDue = true;
+  if (found.hasStarts) engine.host.requested?.();
   await waiters.look();
   const { nextDueAt = NEVER } = found;
   return nextDueAt === NEVER ? undefined : nextDueAt;
@@ -86,15 +89,18 @@ export async function runCycle(engine: EngineState, limit: number, reached: numb
 /** @returns false if the worker was considered dead during a claim */
 async function claimDue(engine: EngineState, worker: string, limit: number, reached: number): Promise<boolean> {
   const { storage, clock, runs, wakeups, poll, resume } = engine;
+  const { perProcess } = runs;
   wakeups.moreAreDue = false;
+  // First a few, of which all may be of a definition with few places; then those of all other definitions.
+  let isFew = perProcess.room !== Number.POSITIVE_INFINITY;
   for (let left = limit; left > 0 && !engine.isStopped; ) {
-    const asked = Math.min(left, freePlaces(engine), MAX_CLAIMED);
+    const asked = Math.min(left, freePlaces(engine), isFew ? perProcess.room : MAX_CLAIMED);
     if (asked <= 0) {
       wakeups.moreAreDue = true;
       break;
     }
     const due = Math.max(clock.now(), reached);
-    const excludeVersions = [...resume.unsupportedVersions];
+    const excludeVersions = [...resume.unsupportedVersions, ...(isFew ? perProcess.full : perProcess.known)];
     // Until the storage has answered, it is not known what it claimed.
     poll.hasUnansweredClaim = true;
     const claimed = await storage.executions.claim(worker, { now: due, limit: asked, excludeVersions });
@@ -106,7 +112,8 @@ async function claimDue(engine: EngineState, worker: string, limit: number, reac
       const resumed = runs.takePlace(() => resumeExecution(engine, worker, one, due)) as Promise<void>;
       void runs.starting(idOf(one), resumed);
     }
-    if (claimed.length < asked) break;
+    if (claimed.length < asked && !isFew) break;
+    isFew = false;
   }
   return true;
 }

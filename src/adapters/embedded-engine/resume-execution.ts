@@ -4,6 +4,7 @@ import { isOrchestratorError, messageOf } from '../../engine/base/errors.ts';
 import { nextTurn } from '../../engine/base/time/next-turn.ts';
 import { signalsOfEnd } from '../../engine/execution/child.ts';
 import type { ExecutionTrigger } from '../../engine/execution/execution.ts';
+import type { LoadedDefinition, Outbox } from '../../engine/execution/execution-engine.port.ts';
 import { startsWithResults, waitedBefore } from '../../engine/execution/execution-record.ts';
 import type {
   ClaimedExecution,
@@ -14,7 +15,6 @@ import type {
   NewExecution,
   StepRecord,
 } from '../../engine/execution/stored-execution.ts';
-import type { LoadedDefinition, Outbox } from '../../engine/execution/execution-engine.port.ts';
 import type { MaybePromise } from '../../engine/operation/operation.port.ts';
 import { isAfterCrash } from '../../engine/running/held-execution.ts';
 import { PinnedComponents } from '../../engine/running/pinned-components.ts';
@@ -74,6 +74,14 @@ export function idOf(claimed: ClaimedExecution | DamagedExecution): string {
 async function resume(engine: EngineState, claim: Claim): Promise<void> {
   const { worker, claimed } = claim;
   const { recoveries, blame } = claimed;
+  // Its worker died before it could release it. Its release pauses it.
+  if (claimed.pauseRequested && !claimed.cancelRequested) return release(engine, worker, claimed, 0);
+  const { id, ensemble } = claimed.execution;
+  const scope = claimed.cancelRequested ? undefined : engine.pauses.scopeOf(ensemble);
+  if (scope) {
+    await engine.withRetry(() => engine.storage.executions.pause(id, scope));
+    return release(engine, worker, claimed, 0);
+  }
   if (blame >= MAX_BLAME) {
     const message =
       'its process died each time soon after it was resumed, and no other execution was running there that could be the cause; it is not resumed again. A retry runs it anew';
@@ -125,18 +133,24 @@ async function beginRun(engine: EngineState, { worker, claimed, reached }: Claim
   try {
     records = fold && (await readWithFold(engine, id, fold));
     if (!records) fold = undefined;
-    // A queued retry was stored with the results that it keeps.
-    if (!records && (begun || startsWithResults(execution))) records = await readRecords(engine, id);
+    // A queued retry was stored with the results that it keeps, and a step may have got its result by hand.
+    const hasRecords = begun || startsWithResults(execution) || handover?.completions !== undefined;
+    if (!records && hasRecords) records = await readRecords(engine, id);
   } catch (error) {
     if (!isDamage(error)) throw error;
     const message = `what is stored of it is damaged: ${error.message}`;
     await endUnrunnable(engine, worker, toUnrunnable(claimed), message);
     return undefined;
   }
+  if (loaded.perProcess !== undefined && !engine.runs.perProcess.take(loaded, id)) {
+    await release(engine, worker, claimed, 0);
+    return undefined;
+  }
   if (begun) logRecovery(engine, worker, claimed);
   const about = { execution, worker, epoch, startedAt, records, fold, signals, recoveries, handover, resumedAt };
   const begins = !begun || isAfterCrash(claimed);
-  return launchRun(engine, { ...about, cancelled, resumed: begun, reached, begins }, loaded);
+  const isLate = !begun && execution.startBy !== undefined && engine.clock.now() >= execution.startBy;
+  return launchRun(engine, { ...about, cancelled, isLate, resumed: begun, reached, begins }, loaded);
 }
 
 /** A damaged row stays damaged; the storage may recover from any other failure. */

@@ -3,14 +3,14 @@
  * failure of the run: the run loses its journal, and is resumed later from its last stored result.
  */
 
-import type { Clock } from '../../engine/host/clock.port.ts';
 import type { RunRecords } from '../../engine/execution/execution-engine.port.ts';
 import { JournalLostError } from '../../engine/execution/journal.port.ts';
-import type { MaybePromise } from '../../engine/operation/operation.port.ts';
 import type { RunLog } from '../../engine/execution/run-log.port.ts';
-import type { Storage } from '../../engine/storage/storage.port.ts';
+import type { Clock } from '../../engine/host/clock.port.ts';
+import type { MaybePromise } from '../../engine/operation/operation.port.ts';
 import type { RunDependencies } from '../../engine/running/run-journal.ts';
 import type { StorageRetry } from '../../engine/running/storage-retry.ts';
+import type { Storage } from '../../engine/storage/storage.port.ts';
 import type { CommitWriter } from './commit-writer.ts';
 import type { Lease } from './worker.ts';
 
@@ -35,6 +35,7 @@ export function createRunDependencies(dependencies: {
         get: (executionId, query) => read(() => storage.executions.get(executionId, query)),
       },
     };
+    if (storage.transact) Object.assign(log, { transact: () => storage.transact?.(worker) });
     const waitForLease = () => (lease.isLeaseValid(worker) ? undefined : lease.waitForLease(worker));
     return { clock, log: storage.capabilities.shared ? { ...log, waitForLease } : log };
   };

@@ -9,12 +9,12 @@
  * | unregisters | other workers resume its executions at once |
  */
 
-import type { Clock } from '../../engine/host/clock.port.ts';
 import { JournalLostError } from '../../engine/execution/journal.port.ts';
+import type { Clock } from '../../engine/host/clock.port.ts';
 import type { Logger } from '../../engine/host/logger.port.ts';
 import type { MaybePromise } from '../../engine/operation/operation.port.ts';
-import type { Storage } from '../../engine/storage/storage.port.ts';
 import type { StorageRetry } from '../../engine/running/storage-retry.ts';
+import type { Storage } from '../../engine/storage/storage.port.ts';
 
 export interface Lease {
   /** Whether no other worker can have reclaimed the executions of this one: it is registered, and its lease lasts. */

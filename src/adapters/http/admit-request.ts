@@ -1,8 +1,8 @@
 /** Checks an outbound request before anything is sent, by the same rules for every HTTP client. */
 
 import { OrchestratorError } from '../../engine/base/errors.ts';
-import { headerProblem } from '../../engine/host/http-header.ts';
 import type { HttpRequest } from '../../engine/host/http.port.ts';
+import { headerProblem } from '../../engine/host/http-header.ts';
 import { type AddressRules, portOf } from './address-rules.ts';
 
 /** A checked request, in the normal form that clients send. */

@@ -4,8 +4,8 @@ import { toBase64 } from '../../engine/base/bytes/base64.ts';
 import { isOrchestratorError, messageOf, OrchestratorError } from '../../engine/base/errors.ts';
 import type { JsonObject } from '../../engine/base/json/json.ts';
 import { optional, readOptions } from '../../engine/base/read-options.ts';
-import { isRetryableStatus, retryAfterOf } from '../../engine/host/retry-after.ts';
 import type { HttpResponse } from '../../engine/host/http.port.ts';
+import { isRetryableStatus, retryAfterOf } from '../../engine/host/retry-after.ts';
 import type { MailAddress, MailMessage, MailSender, SendOptions } from '../../engine/operation/mail.port.ts';
 
 export interface ThirdpartyMailOptions {

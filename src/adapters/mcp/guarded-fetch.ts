@@ -1,5 +1,6 @@
 /** The `fetch` of the client package: every request passes the guarded HTTP client, with the headers that authorize and sign it. */
 
+import { eventReader } from '../../engine/base/bytes/read-event-stream.ts';
 import { isOrchestratorError, type OrchestratorError } from '../../engine/base/errors.ts';
 import { querySecrets } from '../../engine/host/peer-text.ts';
 import { isRetryableStatus, parseRetryAfter } from '../../engine/host/retry-after.ts';
@@ -7,7 +8,6 @@ import type { ToolServerAccess } from '../../engine/operation/tool-server.port.t
 import type { CallScope } from './call-scope.ts';
 import { incompleteAnswer } from './failure.ts';
 import { streamResponse } from './stream-response.ts';
-import { eventReader } from '../../engine/base/bytes/read-event-stream.ts';
 
 /** A message that was sent to the server, and its answer. */
 export interface Exchange {

@@ -1,8 +1,8 @@
 /** The built-in model provider: any server with the `chat/completions` API that OpenAI introduced. */
 
 import type { Json } from '../../engine/base/json/json.ts';
-import { querySecrets } from '../../engine/host/peer-text.ts';
 import type { HttpClient, HttpRequest, HttpResponse } from '../../engine/host/http.port.ts';
+import { querySecrets } from '../../engine/host/peer-text.ts';
 import type { ModelAnswer, ModelProvider, ModelRequest } from '../../engine/operation/model.port.ts';
 import { answerFailure, type ChatCall, statusFailure } from './chat-failure.ts';
 import { parseJson } from './chat-json.ts';

@@ -1,11 +1,11 @@
 /** The failures of a model server. */
 
 import { OrchestratorError } from '../../engine/base/errors.ts';
-import type { Json, JsonObject } from '../../engine/base/json/json.ts';
 import { isMap } from '../../engine/base/json/is-map.ts';
+import type { Json, JsonObject } from '../../engine/base/json/json.ts';
+import type { HttpResponse } from '../../engine/host/http.port.ts';
 import { maskSent } from '../../engine/host/peer-text.ts';
 import { isRetryableStatus, parseRetryAfter } from '../../engine/host/retry-after.ts';
-import type { HttpResponse } from '../../engine/host/http.port.ts';
 import { parseJson } from './chat-json.ts';
 
 /** What failures say about a call. */

@@ -1,8 +1,8 @@
 /** Reads the JSON of a model server. */
 
+import { isMap } from '../../engine/base/json/is-map.ts';
 import { copyJson, type Json, type JsonObject } from '../../engine/base/json/json.ts';
 import { nestsTooDeep } from '../../engine/base/json/json-text.ts';
-import { isMap } from '../../engine/base/json/is-map.ts';
 
 /** The text of a message: text, or a list of parts with text. */
 export function textOf(content: Json | undefined): string {

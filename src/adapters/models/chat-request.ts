@@ -1,7 +1,7 @@
 /** Turns a request of the model port into the body of a `chat/completions` request. */
 
-import type { Json, JsonObject } from '../../engine/base/json/json.ts';
 import { isMap } from '../../engine/base/json/is-map.ts';
+import type { Json, JsonObject } from '../../engine/base/json/json.ts';
 import type { ModelMessage, ModelRequest, ModelToolCall } from '../../engine/operation/model.port.ts';
 import type { ModelServerOptions } from './model-server-options.ts';
 

@@ -1,7 +1,7 @@
 /** Reads the server-sent events of a streamed `chat/completions` answer. */
 
-import type { Json, JsonObject } from '../../engine/base/json/json.ts';
 import { isMap } from '../../engine/base/json/is-map.ts';
+import type { Json, JsonObject } from '../../engine/base/json/json.ts';
 import type { ModelAnswer, ModelRequest } from '../../engine/operation/model.port.ts';
 import { answerFailure, type ChatCall, errorInside } from './chat-failure.ts';
 import { firstOf, parseJson, textOf } from './chat-json.ts';

@@ -4,10 +4,10 @@
  */
 
 import type { Attributes } from '@opentelemetry/api';
-import type { TokenUsage } from '../../engine/execution/execution.ts';
 import { METRICS, type Metric } from '../../engine/events/measurement.ts';
-import type { OperationPart } from '../../engine/operation/operation.port.ts';
+import type { TokenUsage } from '../../engine/execution/execution.ts';
 import type { TracedAttempt, TracedDelivery, TracedRun, TracedStart } from '../../engine/host/telemetry.port.ts';
+import type { OperationPart } from '../../engine/operation/operation.port.ts';
 import { portOf } from '../http/address-rules.ts';
 
 /** The name of the tracer and of the meter. */

@@ -1,14 +1,14 @@
 /** `openTelemetry()`: traces and metrics of what an orchestrator does, for any backend. */
 
-import { trace, type Attributes, createNoopMeter, type Meter, metrics } from '@opentelemetry/api';
+import { type Attributes, createNoopMeter, type Meter, metrics, trace } from '@opentelemetry/api';
 import type { Json } from '../../engine/base/json/json.ts';
 import { flag, oneOf, optional, readOptions } from '../../engine/base/read-options.ts';
+import { boundsOf, GAUGES, gaugesOf, METRICS, type Metric } from '../../engine/events/measurement.ts';
 import type { Telemetry, TelemetryHost } from '../../engine/host/telemetry.port.ts';
 import { createPropagates, tracedHttp } from './http-spans.ts';
-import { SCOPE, metricNames } from './names.ts';
+import { metricNames, SCOPE } from './names.ts';
 import { hasProvider } from './span-contexts.ts';
 import { deliverySpan, runSpan, type SpanParts, startSpan } from './spans.ts';
-import { boundsOf, GAUGES, gaugesOf, METRICS, type Metric } from '../../engine/events/measurement.ts';
 
 export interface OpenTelemetryOptions {
   /**

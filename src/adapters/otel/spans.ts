@@ -31,7 +31,6 @@ import { OrchestratorError } from '../../engine/base/errors.ts';
 import type { Json, JsonObject } from '../../engine/base/json/json.ts';
 import { partFacts } from '../../engine/ensemble/step-event.ts';
 import { type TraceContext, traceOf } from '../../engine/events/trace-context.ts';
-import type { OperationPart } from '../../engine/operation/operation.port.ts';
 import type {
   AttemptSpan,
   EndOfAttempt,
@@ -42,6 +41,7 @@ import type {
   TracedRun,
   TracedStart,
 } from '../../engine/host/telemetry.port.ts';
+import type { OperationPart } from '../../engine/operation/operation.port.ts';
 import {
   answerAttributes,
   attemptAttributes,

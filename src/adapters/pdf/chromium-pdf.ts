@@ -8,7 +8,7 @@ import { flag, readOptions, someText, wholeNumber } from '../../engine/base/read
 import { withTimeout } from '../../engine/base/time/with-timeout.ts';
 import type { PdfDocument, PdfRenderer, PdfRequest } from '../../engine/operation/pdf.port.ts';
 import { findChromium } from './find-chromium.ts';
-import { toDocument, renderingTimeout, toPrintOptions } from './print-options.ts';
+import { renderingTimeout, toDocument, toPrintOptions } from './print-options.ts';
 
 export interface ChromiumPdfOptions {
   /** The program. Default: a Chromium, Chrome or Edge in the usual places. */

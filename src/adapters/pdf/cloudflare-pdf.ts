@@ -2,8 +2,8 @@
 
 import { OrchestratorError } from '../../engine/base/errors.ts';
 import { like, optional, readOptions, requiredOption } from '../../engine/base/read-options.ts';
-import { isRetryableStatus, retryAfterOf } from '../../engine/host/retry-after.ts';
 import type { HttpResponse } from '../../engine/host/http.port.ts';
+import { isRetryableStatus, retryAfterOf } from '../../engine/host/retry-after.ts';
 import type { PdfRenderer, PdfRequest } from '../../engine/operation/pdf.port.ts';
 import { toDocument, toPrintOptions } from './print-options.ts';
 

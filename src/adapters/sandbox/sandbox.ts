@@ -1,6 +1,5 @@
 /** Scripts from source text that run without access to the host, in QuickJS compiled to WebAssembly. */
 
-import { type Duration, toMs } from '../../engine/base/time/duration.ts';
 import { OrchestratorError } from '../../engine/base/errors.ts';
 import type { Json } from '../../engine/base/json/json.ts';
 import {
@@ -11,6 +10,7 @@ import {
   readOptions,
   wholeNumber,
 } from '../../engine/base/read-options.ts';
+import { type Duration, toMs } from '../../engine/base/time/duration.ts';
 import type { OperationContext } from '../../engine/operation/operation.port.ts';
 import { loadQuickJs } from './load-quickjs.ts';
 import { type Answer, type GuestLine, type Job, type Limits, runSource } from './run-source.ts';

@@ -1,7 +1,7 @@
 /** Counts requests that arrive together in one step of a store, in the order in which they arrived. */
 
-import { logEndsAt, type RequestLog, readLogText, takeFromLogs, toLogText } from '../../engine/access/request-log.ts';
 import type { LimitStore, RateAnswer, RateWindow } from '../../engine/access/limit-store.port.ts';
+import { logEndsAt, type RequestLog, readLogText, takeFromLogs, toLogText } from '../../engine/access/request-log.ts';
 
 /** One request. */
 export interface RateCall {

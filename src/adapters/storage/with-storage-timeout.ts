@@ -5,8 +5,8 @@
 
 import { isOrchestratorError, OrchestratorError } from '../../engine/base/errors.ts';
 import { andThen } from '../../engine/base/maybe-promise.ts';
-import { estimateEntryBytes } from '../../engine/execution/estimate-entry-bytes.ts';
 import { METRICS, type Measure } from '../../engine/events/measurement.ts';
+import { estimateEntryBytes } from '../../engine/execution/estimate-entry-bytes.ts';
 import type { CommitEntry } from '../../engine/execution/stored-execution.ts';
 import type { Clock } from '../../engine/host/clock.port.ts';
 import type { CommitResult, Storage } from '../../engine/storage/storage.port.ts';
@@ -80,11 +80,14 @@ export function withStorageTimeout(
       throw thrown;
     }
   };
-  const { watch, wakeAt, accepts } = storage;
+  const { watch, wakeAt, accepts, within, transact } = storage;
   return {
     ...parts,
     ...(wakeAt && { wakeAt: (instant: number) => wakeAt.call(storage, instant) }),
     ...(accepts && { accepts: (id: string) => accepts.call(storage, id) }),
+    ...(transact && { transact: (worker: string) => transact.call(storage, worker) }),
+    // The client of the caller has its own timeouts.
+    ...(within && { within: (transaction: unknown) => within.call(storage, transaction) }),
     ...(watch && {
       watch: (listener: () => void) => watch.call(storage, listener),
     }),

@@ -1,7 +1,7 @@
 /** Streams for stores whose objects are values of one statement: the bytes are collected in memory first, up to a limit. */
 
-import { OrchestratorError } from '../../engine/base/errors.ts';
 import { joinBytes } from '../../engine/base/bytes/join-bytes.ts';
+import { OrchestratorError } from '../../engine/base/errors.ts';
 import { checkKey, type ObjectStore } from '../../engine/storage/data.port.ts';
 
 /** The largest object that a stream may bring to these stores. */

@@ -1,8 +1,8 @@
 /** Liquid for stored templates, through `liquidjs`: without files, with limits, and escaped in HTML. */
 
 import { type FilterImplOptions, Liquid, type LiquidOptions } from 'liquidjs';
-import { isTimeZone } from '../../engine/base/time/cron.ts';
 import { optional, readOptions } from '../../engine/base/read-options.ts';
+import { isTimeZone } from '../../engine/base/time/cron.ts';
 import type { TemplateEngine } from '../../engine/component/template-engine.port.ts';
 
 export interface LiquidTemplatesOptions {

@@ -1,11 +1,11 @@
 /** A tool server over plain HTTP: `GET <url>/tools` lists its tools, and `POST <url>/tools/<tool>` calls one. */
 
 import { OrchestratorError } from '../../engine/base/errors.ts';
-import type { Json, JsonObject } from '../../engine/base/json/json.ts';
 import { isMap } from '../../engine/base/json/is-map.ts';
+import type { Json, JsonObject } from '../../engine/base/json/json.ts';
+import type { HttpRequest, HttpResponse } from '../../engine/host/http.port.ts';
 import { querySecrets } from '../../engine/host/peer-text.ts';
 import { toolNameProblem } from '../../engine/operation/tool-name.ts';
-import type { HttpRequest, HttpResponse } from '../../engine/host/http.port.ts';
 import type {
   ToolAnswer,
   ToolCall,

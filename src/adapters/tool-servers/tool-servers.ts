@@ -1,10 +1,15 @@
 /** The tool servers of an orchestrator: their connections, tokens, signatures and lists of tools. */
 
-import { toMs } from '../../engine/base/time/duration.ts';
 import { isOrchestratorError, OrchestratorError } from '../../engine/base/errors.ts';
+import type { JsonObject } from '../../engine/base/json/json.ts';
+import { suggestName } from '../../engine/base/suggest-name.ts';
+import { toMs } from '../../engine/base/time/duration.ts';
 import { underDeadline } from '../../engine/base/time/under-deadline.ts';
 import type { Clock } from '../../engine/host/clock.port.ts';
 import type { HttpClient, HttpRequest } from '../../engine/host/http.port.ts';
+import { checkJsonSchema } from '../../engine/json-schema/check-json-schema.ts';
+import { compileJsonSchema } from '../../engine/json-schema/compile-json-schema.ts';
+import type { ValueCheck } from '../../engine/json-schema/rule.ts';
 import type {
   McpClient,
   ToolCall,
@@ -20,11 +25,6 @@ import { signRequest } from '../../engine/signing/sign-request.ts';
 import { httpToolServer } from './http-tool-server.ts';
 import { oauthToken } from './oauth-token.ts';
 import { type SharedTask, sharedTask } from './shared-task.ts';
-import type { JsonObject } from '../../engine/base/json/json.ts';
-import { suggestName } from '../../engine/base/suggest-name.ts';
-import { checkJsonSchema } from '../../engine/json-schema/check-json-schema.ts';
-import { compileJsonSchema } from '../../engine/json-schema/compile-json-schema.ts';
-import type { ValueCheck } from '../../engine/json-schema/rule.ts';
 
 export interface ToolServersDependencies {
   readonly servers: Readonly<Record<string, ToolServerOptions>>;

@@ -11,8 +11,8 @@ import {
   readOptions,
   requiredOption,
 } from '../../engine/base/read-options.ts';
-import { isRetryableStatus, retryAfterOf } from '../../engine/host/retry-after.ts';
 import type { HttpResponse } from '../../engine/host/http.port.ts';
+import { isRetryableStatus, retryAfterOf } from '../../engine/host/retry-after.ts';
 import type { SmsMessage, SmsSender } from '../../engine/operation/sms.port.ts';
 
 export interface TwilioOptions {

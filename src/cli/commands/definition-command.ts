@@ -15,7 +15,7 @@ import type { Output } from '../terminal/output.ts';
 import { type Column, formatTable, terminalWidth } from '../terminal/table.ts';
 import { oneLine, printJson } from '../terminal/text.ts';
 import { formatDistance } from '../terminal/times.ts';
-import { deploymentOf, type DeploymentOptions } from './component-command.ts';
+import { type DeploymentOptions, deploymentOf } from './component-command.ts';
 
 export interface DefinitionOptions extends PlaceOptions {
   readonly json?: boolean;

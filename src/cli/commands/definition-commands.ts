@@ -5,12 +5,12 @@ import {
   type DefinitionOptions,
   type DefinitionPutOptions,
   type DefinitionRollbackOptions,
+  type DefinitionTrafficOptions,
   listDefinitions,
   listVersions,
   putDefinitions,
   rollBackDefinition,
   showVersion,
-  type DefinitionTrafficOptions,
   traffic,
 } from './definition-command.ts';
 import { type DiffOptions, diff } from './diff-command.ts';

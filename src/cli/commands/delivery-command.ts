@@ -1,6 +1,7 @@
 /** `ensemble delivery`: lists, shows and sends again what notifications send, and resumes paused receivers. */
 
 import { readPages } from '../../engine/base/read-pages.ts';
+import { withoutUndefined } from '../../engine/base/without-undefined.ts';
 import type { DeliveryStatus } from '../../engine/delivery/delivery.ts';
 import { type PlaceOptions, withService } from '../service/open-service.ts';
 import type { Service, ServiceHost } from '../service/service.ts';
@@ -161,5 +162,5 @@ function readFilter({ ensemble, execution, status, receiver: url, since, until }
     ...{ ensemble, execution, url, status: status as DeliveryStatus | undefined },
     ...{ since: readTime(since, 'since', now), until: readTime(until, 'until', now) },
   };
-  return Object.fromEntries(Object.entries(filter).filter(([, value]) => value !== undefined));
+  return withoutUndefined(filter);
 }

@@ -2,8 +2,8 @@
 
 import { readFile } from 'node:fs/promises';
 import { stringify } from 'yaml';
-import type { Json, JsonObject } from '../../engine/base/json/json.ts';
 import { isMap } from '../../engine/base/json/is-map.ts';
+import type { Json, JsonObject } from '../../engine/base/json/json.ts';
 import { type PageRequest, readPages } from '../../engine/base/read-pages.ts';
 import { type Execution, OPEN_STATUSES } from '../../engine/execution/execution.ts';
 import type { EnsembleItem } from '../../orchestrator/definitions/definitions.ts';
@@ -14,12 +14,12 @@ import { printIssue } from '../project/print-issues.ts';
 import { type PlaceOptions, withService } from '../service/open-service.ts';
 import type { Service, ServiceHost } from '../service/service.ts';
 import {
-  loadDefinitions,
   type LoadedDefinition,
+  loadDefinitions,
   openToCheck,
   type ProjectOptions,
-  showPath,
   shownFrom,
+  showPath,
 } from '../start.ts';
 import { CliError, wrongUsage } from '../terminal/cli-error.ts';
 import type { Output } from '../terminal/output.ts';

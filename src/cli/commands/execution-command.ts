@@ -1,9 +1,9 @@
 /** `ensemble execution list`, `show` and `watch`: shows executions of a store or of a running server. */
 
-import { parseDuration } from '../../engine/base/time/duration.ts';
-import { readInstant } from '../../engine/base/time/read-instant.ts';
 import { readPages } from '../../engine/base/read-pages.ts';
 import { suggestName } from '../../engine/base/suggest-name.ts';
+import { parseDuration } from '../../engine/base/time/duration.ts';
+import { readInstant } from '../../engine/base/time/read-instant.ts';
 import {
   EXECUTION_FILTERS,
   EXECUTION_STATUSES,

@@ -1,6 +1,7 @@
-/** `ensemble execution cancel`, `retry`, `move` and `signal`: cancels an execution, retries one, moves several, and sends one a signal. */
+/** `ensemble execution cancel`, `pause`, `resume`, `retry`, `move` and `signal`: what changes executions. */
 
 import { isOrchestratorError } from '../../engine/base/errors.ts';
+import { withoutUndefined } from '../../engine/base/without-undefined.ts';
 import { type Execution, type ExecutionStatus, isFinal } from '../../engine/execution/execution.ts';
 import type { Moves } from '../../orchestrator/change/move.ts';
 import { readInput } from '../project/read-input.ts';
@@ -11,20 +12,79 @@ import type { Output } from '../terminal/output.ts';
 import { count, oneLine, printJson } from '../terminal/text.ts';
 import type { ExecutionShowOptions } from './execution-command.ts';
 
+/** What changes an execution, for the audit log. */
+export interface ChangeCommandOptions extends ExecutionShowOptions {
+  readonly reason?: string;
+}
+
 export async function cancelExecution(
   id: string,
-  options: ExecutionShowOptions,
+  options: ChangeCommandOptions,
   output: Output,
   host: ServiceHost,
 ): Promise<number> {
-  const record = await withService(options, host, ({ executions }) => executions.cancel(id));
-  if (options.json) {
-    output.print(`${printJson(record)}\n`);
-    return 0;
-  }
+  const record = await withService(options, host, ({ executions }) =>
+    executions.cancel(id, { reason: options.reason }),
+  );
   const state = isFinal(record.status) ? 'is cancelled' : `is being cancelled; it is still ${oneLine(record.status)}`;
-  output.say(`${output.colors.green('✓')} execution ${oneLine(idOf(record))} ${state}\n`);
+  return tellChange(record, state, options, output);
+}
+
+/** @param state - of the execution after the change, such as `is cancelled` */
+function tellChange(record: Execution<unknown>, state: string, { json }: ExecutionShowOptions, output: Output): number {
+  if (json) output.print(`${printJson(record)}\n`);
+  else output.say(`${output.colors.green('✓')} execution ${oneLine(idOf(record))} ${state}\n`);
   return 0;
+}
+
+export interface PauseCommandOptions extends ChangeCommandOptions {
+  readonly ensemble?: string;
+  readonly all?: boolean;
+}
+
+/** One execution, those of an ensemble, or everything. */
+export async function pauseExecutions(
+  id: string | undefined,
+  options: PauseCommandOptions,
+  output: Output,
+  host: ServiceHost,
+  action: 'pause' | 'resume',
+): Promise<number> {
+  const { ensemble, all = false, json = false } = options;
+  if ([id !== undefined, ensemble !== undefined, all].filter(Boolean).length !== 1)
+    throw wrongUsage('name what is meant: an id, --ensemble NAME, or --all');
+  if (id !== undefined) return pauseExecution(id, options, output, host, action);
+  const target = ensemble === undefined ? ({ all: true } as const) : { ensemble };
+  const found = await withService(options, host, ({ executions }) =>
+    executions[`${action}All`](target, { reason: options.reason }),
+  );
+  if (json) output.print(`${printJson(found)}\n`);
+  else {
+    const what = ensemble === undefined ? 'everything' : `ensemble ${oneLine(ensemble)}`;
+    const done = action === 'pause' ? 'is paused, with what is started later' : 'is not paused any more';
+    output.say(`${output.colors.green('✓')} ${what} ${done}; ${count(found.changed, 'execution')} changed\n`);
+  }
+  return 0;
+}
+
+async function pauseExecution(
+  id: string,
+  options: ChangeCommandOptions,
+  output: Output,
+  host: ServiceHost,
+  action: 'pause' | 'resume',
+): Promise<number> {
+  const record = await withService(options, host, ({ executions }) =>
+    executions[action](id, { reason: options.reason }),
+  );
+  const { status } = record;
+  const isDone = action === 'pause' ? status === 'paused' : status !== 'paused';
+  const state = isDone
+    ? `is ${oneLine(status)}`
+    : action === 'pause'
+      ? `is being paused; it is still ${oneLine(status)}`
+      : 'is still paused, with its ensemble';
+  return tellChange(record, state, options, output);
 }
 
 export interface MoveCommandOptions extends ExecutionShowOptions {
@@ -53,7 +113,7 @@ export async function moveExecutions(
     map[from] = name;
   }
   const filter = { id, ensemble, status: status as ExecutionStatus | undefined, tag, search };
-  const given = Object.fromEntries(Object.entries(filter).filter(([, value]) => value !== undefined));
+  const given = withoutUndefined(filter);
   if (Object.keys(given).length === 0)
     throw wrongUsage('name the executions: an id, or --ensemble, --status, --tag or --search');
   const target = to ?? (options.map.length > 0 ? undefined : 'latest');
@@ -84,7 +144,9 @@ function printMoves(
   if (unchanged > 0) say('  unchanged: they have the definition already, or have ended\n');
 }
 
-export interface RetryCommandOptions extends ExecutionShowOptions {
+export interface RetryCommandOptions extends ChangeCommandOptions {
+  readonly from?: string;
+  readonly definition?: string;
   readonly newKeys?: true;
   readonly input?: string;
 }
@@ -96,12 +158,16 @@ export async function retryExecution(
   output: Output,
   host: ServiceHost,
 ): Promise<number> {
-  const { newKeys } = options;
+  const { newKeys, from, definition } = options;
   const given =
     options.input === undefined ? {} : { input: await readInput(options.input, host.cwd, host.process.stdin) };
-  const retry = { ...given, ...(newKeys && { newKeys }) };
+  const retry = {
+    ...{ ...given, ...(newKeys && { newKeys }), reason: options.reason },
+    ...{ ...(from !== undefined && { from }), ...(definition !== undefined && { definition }) },
+  };
   const record = await withService(options, host, ({ executions }) => executions.retry(id, retry), {
-    scripts: true,
+    // The newest definition may be one of the project.
+    ...(definition === undefined ? { scripts: true } : { ensembles: true }),
   }).catch(explainRetry);
   if (options.json) {
     output.print(`${printJson(record)}\n`);
@@ -117,6 +183,36 @@ export async function retryExecution(
     `${output.colors.green('✓')} execution ${oneLine(idOf(record))} retries ${oneLine(record.retryOf ?? id)}${queued}\n`,
   );
   return 0;
+}
+
+export interface CompleteCommandOptions extends ChangeCommandOptions {
+  readonly output?: string;
+}
+
+/** Gives a step its result by hand. Prints the id of the execution that continues on stdout. */
+export async function completeStep(
+  id: string,
+  key: string,
+  options: CompleteCommandOptions,
+  output: Output,
+  host: ServiceHost,
+): Promise<number> {
+  const about = { option: '--output', empty: null };
+  const result = await readInput(options.output, host.cwd, host.process.stdin, about);
+  const record = await withService(
+    options,
+    host,
+    ({ executions }) => executions.complete(id, key, result, { reason: options.reason }),
+    { scripts: true },
+  ).catch(explainRetry);
+  if (!options.json) output.print(`${oneLine(idOf(record))}\n`);
+  const retries = idOf(record) === id ? '' : `; it retries ${oneLine(id)}`;
+  return tellChange(
+    record,
+    `has the result of ${oneLine(key)}, and is ${oneLine(record.status)}${retries}`,
+    options,
+    output,
+  );
 }
 
 export interface SignalCommandOptions extends ExecutionShowOptions {

@@ -1,8 +1,8 @@
 /** `ensemble graph`: the flow of an ensemble as a Mermaid flowchart, optionally with the state of one execution. */
 
 import { readPages } from '../../engine/base/read-pages.ts';
-import type { Execution } from '../../engine/execution/execution.ts';
 import type { ExecutionStep } from '../../engine/ensemble/execution-step.ts';
+import type { Execution } from '../../engine/execution/execution.ts';
 import { executionMarks } from '../graph/execution-marks.ts';
 import { flowGraph } from '../graph/flow-graph.ts';
 import { type Direction, MERMAID_EDGES, printMermaid } from '../graph/print-mermaid.ts';

@@ -2,9 +2,9 @@
 
 import { realpath, stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { createTicks } from '../../engine/base/time/cron.ts';
 import { isOrchestratorError, messageOf } from '../../engine/base/errors.ts';
 import { readPages } from '../../engine/base/read-pages.ts';
+import { createTicks } from '../../engine/base/time/cron.ts';
 import type { EnsembleDefinition } from '../../engine/ensemble/ensemble.ts';
 import { requireProject } from '../project/find-target.ts';
 import { printIssue } from '../project/print-issues.ts';

@@ -4,6 +4,7 @@ import type { Command } from 'commander';
 import type { PlaceOptions } from '../service/open-service.ts';
 import type { ServiceHost } from '../service/service.ts';
 import type { Output } from '../terminal/output.ts';
+import { type AuditCommandOptions, listAudit } from './audit-command.ts';
 import {
   type ExecutionListOptions,
   type ExecutionShowOptions,
@@ -12,10 +13,15 @@ import {
   watch,
 } from './execution-command.ts';
 import {
+  type ChangeCommandOptions,
+  type CompleteCommandOptions,
   cancelExecution,
-  type RetryCommandOptions,
+  completeStep,
   type MoveCommandOptions,
   moveExecutions,
+  type PauseCommandOptions,
+  pauseExecutions,
+  type RetryCommandOptions,
   retryExecution,
   type SignalCommandOptions,
   signalExecution,
@@ -46,6 +52,7 @@ export function addServiceCommands(program: Command, dependencies: CommandDepend
   addServe(program, dependencies);
   addTokens(program, dependencies);
   addExecutions(program, dependencies);
+  addAudit(program, dependencies);
   addWebhooks(program, dependencies);
 }
 
@@ -200,12 +207,32 @@ function addExecutions(program: Command, { output, host, end }: CommandDependenc
   addExecutionControls(execution, { output, host, end });
 }
 
+function addPauses(execution: Command, { output, host, end }: CommandDependencies): void {
+  for (const action of ['pause', 'resume'] as const)
+    place(execution.command(action))
+      .argument('[id]', 'id of one execution')
+      .option('--ensemble <name>', 'all executions of an ensemble, also those that are started later')
+      .option('--all', 'all executions')
+      .option('--reason <text>', REASON)
+      .option('--json', 'prints the record, or how many were changed')
+      .description(
+        action === 'pause'
+          ? 'pauses one execution, an ensemble, or everything: nothing of it runs until it is resumed'
+          : 'ends the pause of one execution, of an ensemble, or of everything',
+      )
+      .action(async (id: string | undefined, options: PauseCommandOptions) =>
+        end(await pauseExecutions(id, options, output, host, action)),
+      );
+}
+
 function addExecutionControls(execution: Command, { output, host, end }: CommandDependencies): void {
   place(execution.command('cancel'))
     .argument('<id>', 'id of the execution')
+    .option('--reason <text>', REASON)
     .option('--json', 'prints the record')
     .description('cancels one execution: at its next step, or at once if it waits or is queued')
-    .action(async (id: string, options: ExecutionShowOptions) => end(await cancelExecution(id, options, output, host)));
+    .action(async (id: string, options: ChangeCommandOptions) => end(await cancelExecution(id, options, output, host)));
+  addPauses(execution, { output, host, end });
   place(execution.command('signal'))
     .argument('<id>', 'id of the execution')
     .argument('<name>', 'name of the signal, from the step `wait`')
@@ -243,6 +270,10 @@ function addExecutionControls(execution: Command, { output, host, end }: Command
     .action(async (id: string | undefined, options: MoveCommandOptions) =>
       end(await moveExecutions(id, options, output, host)),
     );
+  addRetries(execution, { output, host, end });
+}
+
+function addRetries(execution: Command, { output, host, end }: CommandDependencies): void {
   place(execution.command('retry'))
     .argument('<id>', 'id of an execution that failed, timed out or was cancelled, or of one that it retries')
     .option(
@@ -250,13 +281,47 @@ function addExecutionControls(execution: Command, { output, host, end }: Command
       'gives the calls other idempotency keys, for a peer that has stored a failure under the old ones',
     )
     .option('--input <json>', 'replaces the input: JSON, @file, or @- for standard input')
+    .option('--from <step>', 'runs again from this step on: its key, such as flow[2], or the name of its result')
+    .option('--definition <version>', 'latest, or the label or the hash of a version (default: its own)')
+    .option('--reason <text>', REASON)
     .option('--json', 'prints the record')
     .description(
       'starts the next execution, once, with the results of the steps that succeeded; prints its id on stdout',
     )
     .addHelpText('after', examples('ensemble execution watch $(ensemble execution retry exec_01K...)'))
     .action(async (id: string, options: RetryCommandOptions) => end(await retryExecution(id, options, output, host)));
+  place(execution.command('complete'))
+    .argument('<id>', 'id of an execution that waits, is queued or paused, or that failed, timed out or was cancelled')
+    .argument('<step>', 'an agent or a child execution: its key, such as flow[2], or the name of its result')
+    .option('--output <json>', 'its result: JSON, @file, or @- for standard input (default: null)')
+    .option('--reason <text>', REASON)
+    .option('--json', 'prints the record')
+    .description('gives a step its result by hand; prints the id of the execution that continues on stdout')
+    .addHelpText(
+      'after',
+      examples(`ensemble execution complete exec_01K... charge --output '{"id": 7}' --reason "paid by hand"`),
+    )
+    .action(async (id: string, key: string, options: CompleteCommandOptions) =>
+      end(await completeStep(id, key, options, output, host)),
+    );
 }
+
+function addAudit(program: Command, { output, host, end }: CommandDependencies): void {
+  place(program.command('audit'))
+    .option('--since <instant>', 'only entries from then on: 2h (ago), 2026-01-31T09:00:00Z or Unix ms')
+    .option('--until <instant>', 'only entries before then')
+    .option('--action <action>', 'only entries of this action, such as execution.retry')
+    .option('--execution <id>', 'only entries of this execution')
+    .option('--by <name>', 'only entries of this token: its name or its id')
+    .option('--limit <number>', 'the largest number of entries', '20')
+    .option('--all', 'all entries, without a limit')
+    .option('--json', 'prints each entry as a line of JSON')
+    .description('lists who changed which executions, newest first')
+    .addHelpText('after', examples('ensemble audit --since 2d', 'ensemble audit --all --json > audit.jsonl'))
+    .action(async (options: AuditCommandOptions) => end(await listAudit(options, output, host)));
+}
+
+const REASON = 'why, for the audit log';
 
 /** The options that name the store or the server. */
 export function place(command: Command): Command {

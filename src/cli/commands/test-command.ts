@@ -2,6 +2,7 @@
 
 import { readFile } from 'node:fs/promises';
 import { basename, dirname, resolve } from 'node:path';
+import { printReport, toJunit } from '../progress/test-report.ts';
 import { requireProject } from '../project/find-target.ts';
 import { openApp } from '../project/open-app.ts';
 import { printIssue } from '../project/print-issues.ts';
@@ -17,14 +18,13 @@ import {
   recordTest,
   runTestFiles,
   showPath,
-  testFilesOf,
   type TextOfFile,
+  testFilesOf,
 } from '../start.ts';
 import { CliError, wrongUsage } from '../terminal/cli-error.ts';
 import { onInterrupt } from '../terminal/interrupt.ts';
 import type { Output } from '../terminal/output.ts';
 import { printJson } from '../terminal/text.ts';
-import { printReport, toJunit } from '../progress/test-report.ts';
 
 export interface TestOptions extends PlaceOptions {
   /** A module with the options of an app. */

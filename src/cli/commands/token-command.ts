@@ -1,8 +1,8 @@
 /** `ensemble token`: creates, lists and revokes API tokens, in a store or on a running server. */
 
-import { suggestName } from '../../engine/base/suggest-name.ts';
 import { PLANS, type PlanName } from '../../engine/access/plan.ts';
 import { SCOPES, type TokenScope } from '../../engine/access/token.ts';
+import { suggestName } from '../../engine/base/suggest-name.ts';
 import { type PlaceOptions, withService } from '../service/open-service.ts';
 import { brandOf } from '../service/open-store.ts';
 import type { ServiceHost } from '../service/service.ts';

@@ -1,8 +1,8 @@
 /** A flow as a tree that is updated from an execution's events: one node for each step, however many items or rounds it has. */
 
 import type { EnsembleDefinition, StepDefinition } from '../../engine/ensemble/ensemble.ts';
-import type { OrchestratorEvent } from '../../engine/events/event.ts';
 import { placedLists, placeOf, titleOf, verbOf } from '../../engine/ensemble/flow-places.ts';
+import type { OrchestratorEvent } from '../../engine/events/event.ts';
 import { type AgentRow, applyToRow, createAgentRow, endRow } from '../progress/agent-rows.ts';
 
 export interface TreeNode {

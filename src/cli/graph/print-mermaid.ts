@@ -1,7 +1,7 @@
 /** The graph of a flow as the text of a Mermaid flowchart. */
 
-import type { FlowGraph, GraphEdge, GraphNode, GraphPart } from './flow-graph.ts';
 import { cutText, oneLine } from '../terminal/text.ts';
+import type { FlowGraph, GraphEdge, GraphNode, GraphPart } from './flow-graph.ts';
 
 export type Direction = 'TD' | 'LR';
 

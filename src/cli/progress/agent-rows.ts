@@ -1,7 +1,7 @@
 /** The state of an execution's agents from its events: one row for each agent, in the order of their first events. */
 
-import type { OrchestratorEvent } from '../../engine/events/event.ts';
 import { passOf } from '../../engine/ensemble/flow-places.ts';
+import type { OrchestratorEvent } from '../../engine/events/event.ts';
 
 export interface AgentRow {
   readonly name: string;

@@ -13,12 +13,14 @@ export function waitsOf({ waitingFor = [] }: Partial<Pick<Execution<unknown>, 'w
 }
 
 /** Such as `the signal approved`. */
-export function describeAim({ kind, name = '', executionId }: PendingWait): string {
+export function describeAim({ kind, name = '', key, executionId, position = 1 }: PendingWait): string {
   switch (kind) {
     case 'signal':
       return `the signal ${name}`;
     case 'retry':
       return `the next attempt of ${name}`;
+    case 'limit':
+      return `a slot of ${name}${key === '' ? '' : ` for ${key}`}, at position ${position}`;
     case 'child':
       return `the end of ${name}${executionId === undefined ? '' : ` (${executionId})`}`;
     default:
@@ -36,7 +38,8 @@ export function describeWaits(record: Execution<unknown>, now: number): string[]
   const waits = waitsOf(record);
   const lines = waits.slice(0, SHOWN_WAITS).map((wait) => {
     const left = wait.until === undefined ? '' : ` (${formatDistance(wait.until, now)})`;
-    return `  ${describeAim(wait)} at ${wait.key}, ${describeTimes(wait)}${left}`;
+    const place = wait.kind === 'limit' ? '' : ` at ${wait.key}`;
+    return `  ${describeAim(wait)}${place}, ${describeTimes(wait)}${left}`;
   });
   const more = waits.length - lines.length + (record.waitingForOmitted ?? 0);
   return more > 0 ? [...lines, `  ... and ${count(more, 'wait')} more`] : lines;

@@ -1,7 +1,7 @@
 /** Progress for a log or a pipe, where lines can't be redrawn: a line for each event. */
 
-import type { OrchestratorEvent } from '../../engine/events/event.ts';
 import { passOf } from '../../engine/ensemble/flow-places.ts';
+import type { OrchestratorEvent } from '../../engine/events/event.ts';
 import { count, formatDuration, oneLine } from '../terminal/text.ts';
 import { type AgentRow, createAgentRows } from './agent-rows.ts';
 import type { ProgressDisplay, ProgressOptions } from './live-progress.ts';

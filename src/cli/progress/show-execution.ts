@@ -1,8 +1,8 @@
 /** One execution's record as text for people. */
 
+import type { ExecutionStep, StepStatus } from '../../engine/ensemble/execution-step.ts';
 import type { AgentResult, Execution } from '../../engine/execution/execution.ts';
 import { type ExecutionFact, executionFacts } from '../../engine/execution/execution-facts.ts';
-import type { ExecutionStep, StepStatus } from '../../engine/ensemble/execution-step.ts';
 import { count, cutText, fitText, formatDuration, oneLine, printJson, textWidth } from '../terminal/text.ts';
 import { formatDistance, formatInstant } from '../terminal/times.ts';
 import { describeWaits } from './describe-waits.ts';

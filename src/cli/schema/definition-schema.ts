@@ -1,6 +1,13 @@
 /** Builds the JSON Schema of definition files for editors: from the forms of the language, the operations and the names of a project. */
 
-import { agentSchema, agentStepSchema, ensembleSchema, inputFieldSchema } from '../../engine/definition/forms/forms.ts';
+import {
+  agentSchema,
+  agentStepSchema,
+  concurrencySchema,
+  ensembleSchema,
+  inputFieldSchema,
+  rateSchema,
+} from '../../engine/definition/forms/forms.ts';
 import {
   emailNotificationSchema,
   scheduleTriggerSchema,
@@ -45,6 +52,7 @@ export function definitionSchema(
 ): Record<string, unknown> {
   const top = formToJson(ensembleSchema());
   const agents = { type: 'array', items: ref('agent') };
+  const oneOrMany = (rule: ObjectSchema) => ({ anyOf: [rule, { type: 'array', items: rule }] });
   // Some editors ignore what is next to `$ref`.
   const inputs = { type: 'object', allOf: [ref('inputs')] };
   Object.assign(top.properties, {
@@ -55,6 +63,8 @@ export function definitionSchema(
     members: agents,
     trigger: { type: 'array', items: ref('trigger') },
     notifications: { type: 'array', items: ref('notification') },
+    concurrency: oneOrMany(formToJson(concurrencySchema())),
+    rate: oneOrMany(formToJson(rateSchema())),
   });
   const configs = configSchemas(operations, names.scripts);
   const agentForm = (form: ObjectSchema, places: readonly string[]) =>

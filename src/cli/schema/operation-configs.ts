@@ -3,7 +3,7 @@
 import type * as z from 'zod/mini';
 import type { AnyOperation } from '../../engine/operation/operation.port.ts';
 import { jsonSchemaOf } from '../../engine/operation/standard-schema.port.ts';
-import { withDescription, describeKeys } from './describe-keys.ts';
+import { describeKeys, withDescription } from './describe-keys.ts';
 import {
   anyOf,
   chosenBy,

@@ -10,7 +10,7 @@ import {
 } from '../../engine/definition/forms/flow-forms.ts';
 import { MAX_FOREACH_ITEMS } from '../../engine/ensemble/ensemble.ts';
 import { NAME_PATTERN } from '../../engine/ensemble/name.ts';
-import { withDescription, describeKeys } from './describe-keys.ts';
+import { describeKeys, withDescription } from './describe-keys.ts';
 import {
   addRules,
   anyOf,

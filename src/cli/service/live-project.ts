@@ -76,6 +76,18 @@ export function startLiveProject(
   };
 }
 
+type Optional = 'newId' | 'pause' | 'resume' | 'pauseAll' | 'resumeAll' | 'pauses' | 'wake';
+
+/** The methods that an engine may lack. */
+function forwarded(attached: ReturnType<start.ExecutionEngine['attach']>, ...names: readonly Optional[]) {
+  const known = names.filter((name) => attached[name]);
+  const call =
+    (name: Optional) =>
+    (...given: unknown[]) =>
+      (attached[name] as (...given: unknown[]) => unknown)(...given);
+  return Object.fromEntries(known.map((name) => [name, call(name)])) as Pick<typeof attached, Optional>;
+}
+
 /** An engine that also waits for `last`, after its last run, before the storage is closed. */
 function closeAfter(engine: start.ExecutionEngine, last: () => Promise<void>): start.ExecutionEngine {
   return {
@@ -84,9 +96,7 @@ function closeAfter(engine: start.ExecutionEngine, last: () => Promise<void>): s
       return {
         runRecords: attached.runRecords,
         ...(attached.records && { records: attached.records }),
-        ...(attached.newId && {
-          newId: (...given) => (attached.newId as NonNullable<typeof attached.newId>)(...given),
-        }),
+        ...forwarded(attached, 'newId'),
         get active() {
           return attached.active;
         },
@@ -95,6 +105,7 @@ function closeAfter(engine: start.ExecutionEngine, last: () => Promise<void>): s
         whenEnded: (...given) => attached.whenEnded(...given),
         cancel: (...given) => attached.cancel(...given),
         signal: (...given) => attached.signal(...given),
+        ...forwarded(attached, 'pause', 'resume', 'pauseAll', 'resumeAll', 'pauses', 'wake'),
         runDue: (...given) => attached.runDue(...given),
         async close(graceMs) {
           try {

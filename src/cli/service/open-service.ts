@@ -71,8 +71,16 @@ function asService({ orchestrator, folder, repository }: Client): Service {
     },
     executions: {
       ...executions,
-      retry: async (id, options) => executions.get((await executions.retry(id, options)).id),
+      cancel: (id, options) => executions.cancel(id, { actor, ...options }),
+      pause: (id, options) => executions.pause(id, { actor, ...options }),
+      resume: (id, options) => executions.resume(id, { actor, ...options }),
+      pauseAll: (of, options) => executions.pauseAll(of, { actor, ...options }),
+      resumeAll: (of, options) => executions.resumeAll(of, { actor, ...options }),
+      complete: (id, key, output, options) => executions.complete(id, key, output, { actor, ...options }),
+      move: (options) => executions.move({ actor, ...options }),
+      retry: async (id, options) => executions.get((await executions.retry(id, { actor, ...options })).id),
     },
+    audit: orchestrator.audit,
     close: () => orchestrator.close(),
   };
 }

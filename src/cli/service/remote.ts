@@ -1,8 +1,8 @@
 /** A running server as a service, over its HTTP API. */
 
+import { readEventStream } from '../../engine/base/bytes/read-event-stream.ts';
 import { callAddress } from '../../engine/base/call-address.ts';
 import { messageOf } from '../../engine/base/errors.ts';
-import { readEventStream } from '../../engine/base/bytes/read-event-stream.ts';
 import type { Execution as AnyExecution } from '../../engine/execution/execution.ts';
 import type { Asked, CallKey, ResultOf } from '../../http-handlers/api/client-types.ts';
 import { CliError, wrongUsage } from '../terminal/cli-error.ts';
@@ -90,7 +90,20 @@ export function connect(url: string, token: string | undefined): Service {
       definition: (id) => call('GET /executions/:id/definition', 'definition', { id }),
       events: (id, options) => followEvents(send, host, id, options),
       move: (body) => call('POST /moves', 'matched', { body }),
-      cancel: (id) => call('POST /executions/:id/cancel', 'status', { id }) as Promise<Execution>,
+      // The server takes the token as who asks.
+      cancel: (id, options) =>
+        call('POST /executions/:id/cancel', 'status', { id, body: { reason: options?.reason } }) as Promise<Execution>,
+      pauseAll: (of, options) => call('POST /pause', 'changed', { body: { ...of, reason: options?.reason } }),
+      resumeAll: (of, options) => call('POST /resume', 'changed', { body: { ...of, reason: options?.reason } }),
+      pause: (id, options) =>
+        call('POST /executions/:id/pause', 'status', { id, body: { reason: options?.reason } }) as Promise<Execution>,
+      resume: (id, options) =>
+        call('POST /executions/:id/resume', 'status', { id, body: { reason: options?.reason } }) as Promise<Execution>,
+      complete: (id, key, output, options) =>
+        call('POST /executions/:id/complete', 'status', {
+          id,
+          body: { key, output, reason: options?.reason },
+        }) as Promise<Execution>,
       signal: (id, signal, body = null, { idempotencyKey } = {}) =>
         call(
           'POST /executions/:id/signals/:signal',
@@ -126,6 +139,7 @@ export function connect(url: string, token: string | undefined): Service {
       },
       rollback: (name, { actor: _actor, ...body }) => call('POST /ensembles/:name/rollback', 'name', { name, body }),
     },
+    audit: { list: (query) => call('GET /audit', 'entries', { query }) },
     close: async () => {},
   };
 }

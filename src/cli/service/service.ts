@@ -3,6 +3,7 @@
 import type { ResolvedComponent } from '../../engine/component/component.ts';
 import type { Execution } from '../../engine/execution/execution.ts';
 import type { EnsembleItem } from '../../orchestrator/definitions/definitions.ts';
+import type { RetryOptions } from '../../orchestrator/runs/execute-options.ts';
 import type { GitComponents, Orchestrator } from '../start.ts';
 
 /** The part of an orchestrator that a server also offers over HTTP. */
@@ -10,10 +11,25 @@ export interface Service {
   readonly tokens: Pick<Orchestrator['tokens'], 'create' | 'list' | 'revoke'>;
   readonly executions: Pick<
     Orchestrator['executions'],
-    'get' | 'list' | 'agents' | 'steps' | 'running' | 'definition' | 'events' | 'cancel' | 'signal' | 'history' | 'move'
+    | 'get'
+    | 'list'
+    | 'agents'
+    | 'steps'
+    | 'running'
+    | 'definition'
+    | 'events'
+    | 'cancel'
+    | 'pause'
+    | 'resume'
+    | 'pauseAll'
+    | 'resumeAll'
+    | 'complete'
+    | 'signal'
+    | 'history'
+    | 'move'
   > & {
     /** Returns the record of the newest execution of the chain. */
-    retry(id: string, options: { readonly newKeys?: true; readonly input?: unknown }): Promise<Execution<unknown>>;
+    retry(id: string, options: RetryAsked): Promise<Execution<unknown>>;
   };
   readonly ensembles: Pick<
     Orchestrator['ensembles'],
@@ -22,6 +38,7 @@ export interface Service {
     /** Undefined for an unknown name. */
     find(name: string): Promise<EnsembleItem | undefined>;
   };
+  readonly audit: Pick<Orchestrator['audit'], 'list'>;
   readonly deliveries: Pick<
     Orchestrator['deliveries'],
     'list' | 'get' | 'redeliver' | 'replay' | 'receivers' | 'resume'
@@ -48,6 +65,9 @@ export interface Service {
   };
   close(): Promise<void>;
 }
+
+/** What the command says of a retry. */
+export type RetryAsked = Pick<RetryOptions, 'newKeys' | 'input' | 'from' | 'definition' | 'reason'>;
 
 export interface ServiceHost {
   readonly cwd: string;

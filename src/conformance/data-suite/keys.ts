@@ -1,7 +1,7 @@
 /** Data suite: keys and pages. The rules are the same for values and objects. */
 
-import type { KeyPage, KvStore, ObjectStore } from '../../engine/storage/data.port.ts';
 import type { MaybePromise } from '../../engine/operation/operation.port.ts';
+import type { KeyPage, KvStore, ObjectStore } from '../../engine/storage/data.port.ts';
 import type { DeclareCase } from '../declare-cases.ts';
 import { same } from '../storage-suite/context.ts';
 

@@ -3,9 +3,9 @@
 import { isFinal } from '../../engine/execution/execution.ts';
 import type { Fault } from '../../testing-kit/processes/process-control.ts';
 import { same } from '../storage-suite/context.ts';
+import { code, echo, ensemble, flaky } from './steps.ts';
 import { atEachCall, becomes, check, type Declare, labels, refused, resultOf, watched } from './world/context.ts';
 import type { ProcessOptions } from './world/process.ts';
-import { code, echo, ensemble, flaky } from './steps.ts';
 import type { World } from './world/world.ts';
 
 const SLOW = ensemble([echo('a', 1), code('b', 'slow', { input: { ms: 10_000 } }), echo('c', 3)], { a: '${a.output}' });

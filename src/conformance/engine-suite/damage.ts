@@ -6,8 +6,8 @@ import type { Storage } from '../../engine/storage/storage.port.ts';
 import { callPart } from '../../engine/storage/storage-methods.port.ts';
 import { changeStorage } from '../../testing-kit/processes/change-storage.ts';
 import { same } from '../storage-suite/context.ts';
-import { allEnded, type Declare, labels, resultOf } from './world/context.ts';
 import { code, echo, ensemble } from './steps.ts';
+import { allEnded, type Declare, labels, resultOf } from './world/context.ts';
 import type { StorageWorld } from './world/storage-world.ts';
 import type { World } from './world/world.ts';
 

@@ -1,8 +1,8 @@
 /** The engine suite's cases of deadlines: time counts while no process runs the execution. */
 
 import { same } from '../storage-suite/context.ts';
-import { allEnded, becomes, type Declare, labels, resultOf } from './world/context.ts';
 import { code, echo, ensemble, flaky } from './steps.ts';
+import { allEnded, becomes, type Declare, labels, resultOf } from './world/context.ts';
 
 const timeout = { timeout: 20_000 };
 

@@ -1,8 +1,8 @@
 /** The engine suite's cases of definitions: an execution continues with the definition it began with, in a process that has its scripts. */
 
 import { same } from '../storage-suite/context.ts';
-import { allEnded, type Declare, labels, resultOf } from './world/context.ts';
 import { code, echo, ensemble } from './steps.ts';
+import { allEnded, type Declare, labels, resultOf } from './world/context.ts';
 
 const OLD = ensemble([echo('a', 1), code('b', 'slow', { input: { ms: 1000 } }), echo('c', 3)], { old: '${c.output}' });
 const NEW = ensemble([echo('x', 1), echo('y', 2)], { new: '${y.output}' });

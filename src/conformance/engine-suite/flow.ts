@@ -1,6 +1,7 @@
 /** Runs one flow without a crash, then with a crash at every commit, and compares each of those runs with the first. */
 
 import type { Json } from '../../engine/base/json/json.ts';
+import { isPart } from '../../engine/ensemble/step-kind.ts';
 import {
   AGENTS_IN_RECORD,
   type AgentResult,
@@ -9,7 +10,6 @@ import {
   isFinal,
 } from '../../engine/execution/execution.ts';
 import { outputsOf } from '../../engine/execution/execution-record.ts';
-import { isPart } from '../../engine/ensemble/step-kind.ts';
 import type { Fault } from '../../testing-kit/processes/process-control.ts';
 import { same } from '../storage-suite/context.ts';
 import type { WorldReader } from './world/engine-world.ts';

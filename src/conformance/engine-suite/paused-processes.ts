@@ -1,8 +1,8 @@
 /** The engine suite's cases of a worker that is paused beyond its lease: it continues nothing that another worker has claimed. */
 
 import { same } from '../storage-suite/context.ts';
-import { atEachCall, type Declare, labels, pauseAtCommit, resultOf, watched } from './world/context.ts';
 import { code, echo, ensemble } from './steps.ts';
+import { atEachCall, type Declare, labels, pauseAtCommit, resultOf, watched } from './world/context.ts';
 import { LEASE_MS, type StorageWorld } from './world/storage-world.ts';
 import type { World } from './world/world.ts';
 

@@ -1,8 +1,8 @@
 /** The engine suite's cases of the queue: its order, fairness and limit, and processes that only add to it. */
 
 import { same } from '../storage-suite/context.ts';
-import { allEnded, check, type Declare, labels, refused, resultOf, watched } from './world/context.ts';
 import { code, echo, ensemble, flaky } from './steps.ts';
+import { allEnded, check, type Declare, labels, refused, resultOf, watched } from './world/context.ts';
 
 const slow = (name: string, ms = 1000) => ({
   ...ensemble([code(name, 'slow', { input: { ms, i: '${input.i}' } })], { i: '${input.i}' }),

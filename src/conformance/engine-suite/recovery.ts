@@ -2,8 +2,8 @@
 
 import type { Execution } from '../../engine/execution/execution.ts';
 import { same } from '../storage-suite/context.ts';
-import { allEnded, atEachCall, becomes, type Declare, labels, resultOf, watched } from './world/context.ts';
 import { code, echo, ensemble, flaky } from './steps.ts';
+import { allEnded, atEachCall, becomes, type Declare, labels, resultOf, watched } from './world/context.ts';
 import type { World } from './world/world.ts';
 
 export function recoveryCases({ it, itWorlds }: Declare): void {

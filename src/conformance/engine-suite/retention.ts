@@ -1,8 +1,8 @@
 /** The engine suite's cases of retention: which executions are kept, and for how long. */
 
 import { same } from '../storage-suite/context.ts';
-import { becomes, type Declare, resultOf } from './world/context.ts';
 import { echo, ensemble, flaky } from './steps.ts';
+import { becomes, type Declare, resultOf } from './world/context.ts';
 
 const DAY_MS = 86_400_000;
 

@@ -1,9 +1,9 @@
 /** The engine suite's cases of `retry`: the new execution receives the results of the steps that succeeded. */
 
 import { same } from '../storage-suite/context.ts';
+import { code, echo, ensemble } from './steps.ts';
 import { atEachCall, type Declare, labels, resultOf, watched } from './world/context.ts';
 import type { ProcessOptions } from './world/process.ts';
-import { code, echo, ensemble } from './steps.ts';
 import type { World } from './world/world.ts';
 
 const FLOW = ensemble(

@@ -1,6 +1,7 @@
 /** The engine suite's cases of several processes on one store: they share the work, and a paused process does no damage. */
 
 import { same } from '../storage-suite/context.ts';
+import { code, echo, ensemble } from './steps.ts';
 import {
   allEnded,
   atEachCall,
@@ -11,7 +12,6 @@ import {
   resultOf,
   watched,
 } from './world/context.ts';
-import { code, echo, ensemble } from './steps.ts';
 import { LEASE_MS, type StorageWorld } from './world/storage-world.ts';
 
 const FLOW = ensemble(

@@ -1,8 +1,8 @@
 /** The engine suite's cases of signals: which execution receives them, and what a cancellation and a retry do with them. */
 
 import { same } from '../storage-suite/context.ts';
-import { atEachCall, becomes, type Declare, labels, refused, resultOf, watched } from './world/context.ts';
 import { code, echo, ensemble } from './steps.ts';
+import { atEachCall, becomes, type Declare, labels, refused, resultOf, watched } from './world/context.ts';
 import type { World } from './world/world.ts';
 
 const ASKS = ensemble([echo('a', 1), { wait: 'approved', name: 'approval' }, echo('b', '${approval.output}')], {

@@ -1,8 +1,8 @@
 /** The engine suite's cases of an ensemble's state: no change is lost, and decisions that were based on it stay. */
 
 import { same } from '../storage-suite/context.ts';
-import { allEnded, atEachCall, type Declare, labels, watched } from './world/context.ts';
 import { code, echo, ensemble } from './steps.ts';
+import { allEnded, atEachCall, type Declare, labels, watched } from './world/context.ts';
 
 const add = { setState: { count: '${state.count + 1}' } };
 const count = { state: { initial: { count: 0 } } };

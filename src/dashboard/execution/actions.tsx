@@ -1,4 +1,4 @@
-/** What a person can do with an execution: cancel it, retry it, and copy the command that shows it. */
+/** What a person can do with an execution: cancel it, pause it, retry it, and copy the command that shows it. */
 
 import { useState } from 'preact/hooks';
 import type { Execution } from '../../engine/execution/execution.ts';
@@ -16,12 +16,22 @@ interface ActionsProps {
 }
 
 export function Actions({ execution, onChange }: ActionsProps) {
-  const { can } = useApp();
+  const { can, client, say } = useApp();
   const [asks, setAsks] = useState<'cancel' | 'retry' | 'move'>();
   const { id, finishedAt, retriedBy } = execution;
   const mayChange = can('execute:ensembles');
   const canRetry = endedBadly(execution) && retriedBy === undefined && !execution.dryRun;
   const close = () => setAsks(undefined);
+  const changePause = async () => {
+    const isPaused = execution.status === 'paused';
+    try {
+      await client.call(`POST /executions/:id/${isPaused ? 'resume' : 'pause'}`, { id });
+      say(isPaused ? 'It continues.' : 'It is paused after its current steps.');
+    } catch (error) {
+      say(error instanceof Error ? error.message : String(error));
+    }
+    onChange();
+  };
   return (
     <span class="buttons">
       {mayChange && finishedAt === undefined && (
@@ -32,6 +42,11 @@ export function Actions({ execution, onChange }: ActionsProps) {
       {mayChange && can('read:executions') && finishedAt === undefined && (
         <button type="button" onClick={() => setAsks('move')}>
           Move to the latest definition
+        </button>
+      )}
+      {mayChange && finishedAt === undefined && (
+        <button type="button" onClick={changePause}>
+          {execution.status === 'paused' ? 'Resume' : 'Pause'}
         </button>
       )}
       {mayChange && canRetry && (
@@ -90,7 +105,14 @@ const MASKED = {
   message: 'The input has masked values (***). Write the values in their place, or retry with the input unchanged.',
 };
 
-function RetryDialog({ execution, onClose }: { readonly execution: Execution<unknown>; onClose(): void }) {
+interface RetryDialogProps {
+  readonly execution: Execution<unknown>;
+  /** The key of a step: it and all that come after it run again. */
+  readonly from?: string;
+  onClose(): void;
+}
+
+export function RetryDialog({ execution, from, onClose }: RetryDialogProps) {
   const { client } = useApp();
   const first = JSON.stringify(execution.input ?? {}, null, 2);
   const [input, setInput] = useState(first);
@@ -98,17 +120,58 @@ function RetryDialog({ execution, onClose }: { readonly execution: Execution<unk
   const retry = async () => {
     // What the API masks is not the value, so it must not become the input.
     if (input !== first && input.includes('***')) throw new ApiProblem(0, MASKED);
-    const body = { ...(newKeys && { newKeys }), ...(input !== first && { input: readJson(input, 'the input') }) };
+    const body = {
+      ...{ ...(from && { from }), ...(newKeys && { newKeys }) },
+      ...(input !== first && { input: readJson(input, 'the input') }),
+    };
     const started = await client.call('POST /executions/:id/retry', { id: execution.id, body });
     goTo(['executions', 'id' in started ? started.id : started.executionId]);
   };
   return (
     <Confirm title="Retry this execution" action="Retry it" onConfirm={retry} onClose={onClose}>
-      <p>A new execution begins with the results of the steps that succeeded. Those don't run again.</p>
+      {from ? (
+        <p>
+          A new execution begins. <code>{from}</code> and all that comes after it run again; the results before it stay.
+        </p>
+      ) : (
+        <p>A new execution begins with the results of the steps that succeeded. Those don't run again.</p>
+      )}
       <JsonField label="Input" value={input} rows={8} onValue={setInput} />
       <label class="check">
         <input type="checkbox" checked={newKeys} onChange={() => setNewKeys(!newKeys)} />
         Use new idempotency keys: receivers treat its calls as new ones
+      </label>
+    </Confirm>
+  );
+}
+
+interface CompleteDialogProps {
+  readonly id: string;
+  readonly step: string;
+  onClose(): void;
+}
+
+/** Gives a step its result by hand. */
+export function CompleteDialog({ id, step, onClose }: CompleteDialogProps) {
+  const { client, say } = useApp();
+  const [output, setOutput] = useState('null');
+  const [reason, setReason] = useState('');
+  const complete = async () => {
+    const body = { key: step, output: readJson(output, 'the output'), ...(reason && { reason }) };
+    const after = await client.call('POST /executions/:id/complete', { id, body });
+    say('The step has its result.');
+    goTo(['executions', 'id' in after ? after.id : after.executionId]);
+  };
+  return (
+    <Confirm title="Give this step a result" action="Store it" onConfirm={complete} onClose={onClose}>
+      <p>
+        <code>{step}</code> does not run: the flow continues with this result. Of an execution that has ended, a retry
+        begins.
+      </p>
+      <JsonField label="Output" value={output} rows={6} onValue={setOutput} />
+      <label>
+        Reason
+        <input value={reason} maxLength={500} onInput={(event) => setReason(event.currentTarget.value)} />
       </label>
     </Confirm>
   );

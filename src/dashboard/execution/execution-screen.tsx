@@ -1,9 +1,9 @@
 /** One execution: why it failed first, then what it waits for, its steps over time or in its flow, and its values. */
 
 import { useEffect, useState } from 'preact/hooks';
+import type { ExecutionStep } from '../../engine/ensemble/execution-step.ts';
 import type { Execution } from '../../engine/execution/execution.ts';
 import { type ExecutionFact, executionFacts } from '../../engine/execution/execution-facts.ts';
-import type { ExecutionStep } from '../../engine/ensemble/execution-step.ts';
 import { type Address, changeQuery, linkTo } from '../address.ts';
 import { useData } from '../api/use-data.ts';
 import { useApp } from '../app-state.ts';

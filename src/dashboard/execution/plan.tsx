@@ -2,9 +2,9 @@
 
 import type { PlannedStep } from '../../engine/execution/execution.ts';
 import { formatDuration, oneLine } from '../format.ts';
-import { ErrorOf } from './error-of.tsx';
 import { Table } from '../parts/table.tsx';
 import { Value } from '../parts/value-tree.tsx';
+import { ErrorOf } from './error-of.tsx';
 
 const ORIGIN = { types: 'by its types', execution: 'as recorded', operation: 'it ran' };
 

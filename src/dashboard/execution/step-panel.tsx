@@ -1,16 +1,18 @@
 /** One step: its state, its attempts, its error, its output, and the calls of models and tools in it. */
 
-import { useEffect, useRef } from 'preact/hooks';
-import type { Execution } from '../../engine/execution/execution.ts';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import type { ExecutionStep } from '../../engine/ensemble/execution-step.ts';
+import type { Execution } from '../../engine/execution/execution.ts';
 import { linkTo } from '../address.ts';
 import { useData } from '../api/use-data.ts';
+import { useApp } from '../app-state.ts';
 import { formatDuration, formatNumber, oneLine, visible } from '../format.ts';
 import { Badge } from '../parts/badge.tsx';
 import { Fact } from '../parts/fact.tsx';
 import { Failure } from '../parts/failure.tsx';
 import { Instant } from '../parts/instant.tsx';
 import { Value } from '../parts/value-tree.tsx';
+import { CompleteDialog, RetryDialog } from './actions.tsx';
 import { ErrorOf } from './error-of.tsx';
 import { containerOf } from './step-tree.ts';
 import { durationOf, isOpen } from './use-execution.ts';
@@ -24,6 +26,33 @@ interface StepPanelProps {
   /** Whether a person came here from elsewhere on the page. */
   readonly hasFocus: boolean;
   onChoose(key: string | undefined): void;
+}
+
+const HAS_RESULT: ReadonlySet<string> = new Set(['completed', 'skipped']);
+
+function StepActions({ execution, step: { key, kind, status } }: Pick<StepPanelProps, 'execution' | 'step'>) {
+  const { can } = useApp();
+  const [asks, setAsks] = useState<'retry' | 'complete'>();
+  const { id, finishedAt, retriedBy, dryRun } = execution;
+  if (!can('execute:ensembles') || dryRun || retriedBy !== undefined || PARTS.has(kind)) return null;
+  const isFree = finishedAt === undefined ? execution.status !== 'running' : execution.status !== 'completed';
+  const close = () => setAsks(undefined);
+  return (
+    <span class="buttons">
+      {finishedAt !== undefined && (
+        <button type="button" onClick={() => setAsks('retry')}>
+          Run again from here
+        </button>
+      )}
+      {isFree && (kind === 'agent' || kind === 'ensemble') && !HAS_RESULT.has(status) && (
+        <button type="button" onClick={() => setAsks('complete')}>
+          Give it a result
+        </button>
+      )}
+      {asks === 'retry' && <RetryDialog execution={execution} from={key} onClose={close} />}
+      {asks === 'complete' && <CompleteDialog id={id} step={key} onClose={close} />}
+    </span>
+  );
 }
 
 const PARTS: ReadonlySet<string> = new Set(['model', 'tool', 'send']);
@@ -44,6 +73,7 @@ export function StepPanel({ execution, step, steps, now, hasFocus, onChoose }: S
           ×
         </button>
       </div>
+      <StepActions execution={execution} step={step} />
       <dl class="facts">
         <Fact name="Kind">{kind}</Fact>
         <Fact name="Place">

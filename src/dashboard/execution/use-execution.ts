@@ -1,13 +1,13 @@
 /** One execution, its steps, and its events while it has not ended. */
 
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
-import type { Execution } from '../../engine/execution/execution.ts';
+import { readEventStream } from '../../engine/base/bytes/read-event-stream.ts';
 import type { ExecutionStep } from '../../engine/ensemble/execution-step.ts';
+import type { Execution } from '../../engine/execution/execution.ts';
 import type { RunningSteps } from '../../orchestrator/runs/steps-at-work.ts';
 import type { ApiProblem, Client } from '../api/client.ts';
 import { type Data, toProblem, useData } from '../api/use-data.ts';
 import { useApp } from '../app-state.ts';
-import { readEventStream } from '../../engine/base/bytes/read-event-stream.ts';
 
 /** Larger outputs are loaded when a person looks at them, in bytes. */
 const MAX_OUTPUT = 2_048;

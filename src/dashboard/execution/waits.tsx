@@ -1,8 +1,8 @@
 /** What an execution waits for, and the form that sends it a signal. */
 
 import { useState } from 'preact/hooks';
-import type { Execution, PendingWait } from '../../engine/execution/execution.ts';
 import type { EnsembleDefinition } from '../../engine/ensemble/ensemble.ts';
+import type { Execution, PendingWait } from '../../engine/execution/execution.ts';
 import type { SignalForm } from '../../engine/signal/signal-page.ts';
 import { linkTo } from '../address.ts';
 import { useApp } from '../app-state.ts';
@@ -53,7 +53,7 @@ export function Waits({ execution, onChange }: WaitsProps) {
   );
 }
 
-function Wait({ wait: { kind, name = '', key, executionId, since, until } }: { readonly wait: PendingWait }) {
+function Wait({ wait: { kind, name = '', key, executionId, position, since, until } }: { readonly wait: PendingWait }) {
   return (
     <span>
       {kind === 'signal' && (
@@ -62,6 +62,18 @@ function Wait({ wait: { kind, name = '', key, executionId, since, until } }: { r
         </>
       )}
       {kind === 'sleep' && 'for an instant'}
+      {kind === 'limit' && (
+        <>
+          for a slot of <strong>{oneLine(name, 60)}</strong>
+          {key !== '' && (
+            <>
+              {' '}
+              for <code>{oneLine(key, 60)}</code>
+            </>
+          )}
+          , at position {position},
+        </>
+      )}
       {kind === 'retry' && (
         <>
           for the next attempt of <strong>{oneLine(name, 60)}</strong>
@@ -78,7 +90,7 @@ function Wait({ wait: { kind, name = '', key, executionId, since, until } }: { r
           , at most until <Instant at={until} exact />
         </>
       )}{' '}
-      <code class="hint">{key}</code>{' '}
+      {kind !== 'limit' && <code class="hint">{key}</code>}{' '}
     </span>
   );
 }

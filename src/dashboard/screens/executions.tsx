@@ -1,8 +1,12 @@
 /** The list of executions: filters and page are in the address, and new executions appear by themselves. */
 
 import { useState } from 'preact/hooks';
-import { EXECUTION_FILTERS, EXECUTION_STATUSES, type Execution } from '../../engine/execution/execution.ts';
-import type { JobAction } from '../../orchestrator/jobs/jobs.ts';
+import {
+  EXECUTION_FILTERS,
+  EXECUTION_STATUSES,
+  type Execution,
+  type JobAction,
+} from '../../engine/execution/execution.ts';
 import { type Address, linkTo, type QueryChanges } from '../address.ts';
 import { useData } from '../api/use-data.ts';
 import { useApp } from '../app-state.ts';
@@ -62,6 +66,9 @@ export function Executions({ query }: { readonly query: Address['query'] }) {
               </button>
               <button type="button" onClick={() => ask('move')}>
                 Move all that match
+              </button>
+              <button type="button" onClick={() => ask(given.status === 'paused' ? 'resume' : 'pause')}>
+                {given.status === 'paused' ? 'Resume' : 'Pause'} all that match
               </button>
             </>
           )}

@@ -1,7 +1,7 @@
 /** Cancels or retries all executions that match a filter, as a job that continues on the server, and shows what failed. */
 
 import { useState } from 'preact/hooks';
-import type { JobAction } from '../../orchestrator/jobs/jobs.ts';
+import type { JobAction } from '../../engine/execution/execution.ts';
 import { linkTo } from '../address.ts';
 import { useData } from '../api/use-data.ts';
 import { useApp } from '../app-state.ts';
@@ -32,6 +32,9 @@ const WORDS: Readonly<Record<JobAction, { readonly title: string; readonly what:
     what: 'Those whose records do not replay in the latest definition stay as they are.',
     done: 'moved',
   },
+  pause: { title: 'Pause executions', what: 'Those that run are paused after their current steps.', done: 'paused' },
+  resume: { title: 'Resume executions', what: 'Those that are not paused stay as they are.', done: 'resumed' },
+  complete: { title: 'Complete steps', what: 'Those whose step has a result stay as they are.', done: 'completed' },
   delete: { title: 'Delete executions', what: 'Executions that have not ended stay.', done: 'deleted' },
 };
 
@@ -48,7 +51,7 @@ export function JobDialog({ action, filter, matching, onClose }: JobDialogProps)
     <Confirm
       title={title}
       action={`${title} now`}
-      isDanger={action !== 'retry' && action !== 'move'}
+      isDanger={action === 'cancel' || action === 'delete'}
       onConfirm={start}
       onDone={() => {}}
       onClose={onClose}

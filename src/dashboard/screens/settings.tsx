@@ -1,8 +1,8 @@
 /** Settings: what the caller has used, and API tokens: create one, list them, revoke one. */
 
 import { useState } from 'preact/hooks';
-import type { TokenItem } from '../../engine/access/rules/tokens.ts';
 import { PLANS } from '../../engine/access/plan.ts';
+import type { TokenItem } from '../../engine/access/rules/tokens.ts';
 import { SCOPES, type TokenScope } from '../../engine/access/token.ts';
 import type { Address } from '../address.ts';
 import { useData } from '../api/use-data.ts';

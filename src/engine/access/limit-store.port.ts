@@ -1,8 +1,8 @@
 /** The limit store port: counts requests in sliding windows. */
 
-import type { RateAnswer, RateUse, RateWindow } from './request-log.ts';
-import type { MaybePromise } from '../operation/operation.port.ts';
 import type { WithReady } from '../host/with-ready.port.ts';
+import type { MaybePromise } from '../operation/operation.port.ts';
+import type { RateAnswer, RateUse, RateWindow } from './request-log.ts';
 
 export type { RateAnswer, RateUse, RateWindow } from './request-log.ts';
 

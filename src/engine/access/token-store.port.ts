@@ -1,7 +1,7 @@
 /** The token store port: the part of a storage that keeps API tokens. */
 
-import type { StoredToken } from './token.ts';
 import type { MaybePromise } from '../operation/operation.port.ts';
+import type { StoredToken } from './token.ts';
 
 export interface TokenStore {
   /** Stores a token. It is durable when the call returns. @throws CONFLICT if the id or the digest exists already: then nothing changes */

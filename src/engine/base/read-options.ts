@@ -1,7 +1,7 @@
 /** The checks of options: of `createOrchestrator`, its methods and every factory. */
 
-import { DURATION_RULE, type Duration, isDuration, toMs } from './time/duration.ts';
 import { suggestName } from './suggest-name.ts';
+import { DURATION_RULE, type Duration, isDuration, toMs } from './time/duration.ts';
 import { describeValue } from './wording.ts';
 
 /** Words of other libraries, and the word for the same option here. */

@@ -4,8 +4,8 @@ import type * as z from 'zod/mini';
 import { OrchestratorError } from './errors.ts';
 import { formatPath, type JsonProblem } from './json/json.ts';
 import { KIND_NAMES } from './json/kind-names.ts';
-import { MAX_NAMED, suggestForMany, suggestName } from './suggest-name.ts';
 import { valueAt } from './json/value-at.ts';
+import { MAX_NAMED, suggestForMany, suggestName } from './suggest-name.ts';
 
 /**
  * @param failure - the start of the error message, such as: the body does not fit

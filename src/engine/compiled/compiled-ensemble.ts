@@ -1,17 +1,18 @@
 /** The compiled form of an ensemble, which the interpreter walks. It is immutable. */
 
-import type { Ticks } from '../base/time/cron.ts';
 import type { Json, JsonObject } from '../base/json/json.ts';
+import type { Ticks } from '../base/time/cron.ts';
+import type { ResolvedComponent } from '../component/component.ts';
+import type { NotificationTarget } from '../delivery/notification.ts';
+import type { EnsembleDefinition } from '../ensemble/ensemble.ts';
+import type { FlowLimit } from '../execution/limits/flow-limit.ts';
 import type { Evaluate } from '../expression/evaluation.ts';
 import type { ValueCheck } from '../json-schema/rule.ts';
-import type { ResolvedComponent } from '../component/component.ts';
-import type { EnsembleDefinition } from '../ensemble/ensemble.ts';
-import type { RequestPart } from '../webhook/kept-request.ts';
-import type { NotificationTarget } from '../delivery/notification.ts';
-import type { ScheduleRules } from '../schedule/schedule.ts';
-import type { Webhook } from '../webhook/webhook.ts';
 import type { AnyOperation } from '../operation/operation.port.ts';
+import type { ScheduleRules } from '../schedule/schedule.ts';
 import type { StoredDefinition } from '../storage/storage.port.ts';
+import type { RequestPart } from '../webhook/kept-request.ts';
+import type { Webhook } from '../webhook/webhook.ts';
 import type { ExpressionScope } from './expression-scope.ts';
 import type { NameSlot } from './name-slot.ts';
 
@@ -35,10 +36,29 @@ export interface CompiledEnsemble {
   readonly webhooks: readonly Webhook[];
   /** Each at its index in the definition. Undefined for one whose settings are not known to an editor. */
   readonly notifications: readonly (NotificationTarget | undefined)[];
+  /** The limits that its executions run under. Undefined: none. */
+  readonly limits: LimitsOf | undefined;
+  /** ms from the start in which it must begin. Undefined: any time. */
+  readonly startWithinMs: number | undefined;
+  /** How many runs a process has at once. Undefined: any number. */
+  readonly perProcess: number | undefined;
+  /** The priority of an execution, from its input, at an instant (Unix ms). Undefined: 0. @throws INVALID_INPUT */
+  readonly priority: ((input: Json, now: number) => number) | undefined;
   /** The parts of the request that started an execution which its expressions read. */
   readonly requestReads: ReadonlySet<RequestPart>;
   /** The references to components that are written out, without expressions. */
   readonly components: readonly ComponentUse[];
+}
+
+/**
+ * @param input - of the execution
+ * @param now - Unix ms
+ * @throws INVALID_INPUT for an input that gives no key or no limit
+ */
+export interface LimitsOf {
+  (input: Json, now: number): readonly FlowLimit[];
+  /** The numbers that don't depend on the input: they hold for all keys. @param now - Unix ms */
+  constant(now: number): readonly FlowLimit[];
 }
 
 /** A reference to a component in the config of an agent. */

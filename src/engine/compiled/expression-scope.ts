@@ -3,9 +3,9 @@
 import { sha256 } from '@noble/hashes/sha2.js';
 import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js';
 import type { Json, JsonObject } from '../base/json/json.ts';
+import type { ExecutionError } from '../execution/execution.ts';
 import type { Evaluation } from '../expression/evaluation.ts';
 import { DEFAULT_BUDGET } from '../expression/syntax/limits.ts';
-import type { ExecutionError } from '../execution/execution.ts';
 
 /** The result of one name of the flow. There is none until its step was reached. */
 export interface NameResult {

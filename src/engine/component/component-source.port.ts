@@ -1,6 +1,8 @@
 /** Where components are kept: a storage, or a git repository. It decides nothing: names, versions and deployments are checked by the caller. */
 
 import type { Json } from '../base/json/json.ts';
+import type { WithReady } from '../host/with-ready.port.ts';
+import type { MaybePromise } from '../operation/operation.port.ts';
 import type {
   ComponentContent,
   ComponentKind,
@@ -10,8 +12,6 @@ import type {
   ResolvedComponent,
   UsedComponent,
 } from './component.ts';
-import type { MaybePromise } from '../operation/operation.port.ts';
-import type { WithReady } from '../host/with-ready.port.ts';
 
 /** What a source knows of a component. Instants are Unix ms. */
 export interface StoredComponent {

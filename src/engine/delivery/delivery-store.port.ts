@@ -1,7 +1,7 @@
 /** The part of a storage that keeps deliveries: an outbox that commits fill, and from which each delivery is taken when it is due. */
 
-import type { DeliveryAttempt, DeliveryState, DeliveryStatus, StoredDelivery } from './delivery.ts';
 import type { MaybePromise } from '../operation/operation.port.ts';
+import type { DeliveryAttempt, DeliveryState, DeliveryStatus, StoredDelivery } from './delivery.ts';
 
 /** A receiver with pending deliveries. */
 export interface DueReceiver {

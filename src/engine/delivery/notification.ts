@@ -2,8 +2,8 @@
 
 import { sha256 } from '@noble/hashes/sha2.js';
 import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js';
-import type { NotifiedEvent } from './delivery.ts';
 import type { Address } from '../operation/mail-fields.ts';
+import type { NotifiedEvent } from './delivery.ts';
 
 interface NotificationDependencies {
   readonly events: ReadonlySet<NotifiedEvent>;

@@ -3,9 +3,9 @@
 import type { Json } from '../base/json/json.ts';
 import type { ChildEnd } from '../execution/child.ts';
 import type { ExecutionError } from '../execution/execution.ts';
+import type { StepRecord } from '../execution/stored-execution.ts';
 import { factsOf } from './step-event.ts';
 import { markKey, roleOf, type StepKind } from './step-kind.ts';
-import type { StepRecord } from '../execution/stored-execution.ts';
 
 /**
  * | status | meaning |

@@ -44,6 +44,20 @@ export function placedLists(step: StepDefinition, place: string): PlacedList[] {
   });
 }
 
+/** All steps of a flow, in their order, by their places. */
+export function stepsByPlace(flow: readonly StepDefinition[]): ReadonlyMap<string, StepDefinition> {
+  const found = new Map<string, StepDefinition>();
+  const walk = (steps: readonly StepDefinition[], prefix: string): void => {
+    for (const [i, step] of steps.entries()) {
+      const place = `${prefix}[${i}]`;
+      found.set(place, step);
+      for (const list of placedLists(step, place)) walk(list.steps, list.place);
+    }
+  };
+  walk(flow, 'flow');
+  return found;
+}
+
 /** A step's place in the flow: the key of one of its runs without the numbers of items and rounds, such as `flow[2].foreach.steps[0]`. */
 export function placeOf(key: string): string {
   return key.replace(/\.(foreach|while)\[\d+\](?=\.)/g, '.$1');

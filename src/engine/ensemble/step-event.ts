@@ -1,12 +1,12 @@
 /** The event that a stored record stands for. A listener and the stream of stored events get the same data from it. */
 
 import type { Json, JsonObject } from '../base/json/json.ts';
-import type { ChildEnd } from '../execution/child.ts';
 import type { EventDetails, EventKind } from '../events/event.ts';
+import type { ChildEnd } from '../execution/child.ts';
 import type { TokenUsage } from '../execution/execution.ts';
 import { toEventError } from '../execution/execution-error.ts';
-import { markKey, roleOf, type StepKind } from './step-kind.ts';
 import type { StepRecord } from '../execution/stored-execution.ts';
+import { markKey, roleOf, type StepKind } from './step-kind.ts';
 
 /** What a mark or a decision holds. All parts are optional here, because the key says which of them there are. */
 interface Facts {

@@ -27,8 +27,8 @@
 import type { Json } from '../base/json/json.ts';
 import type { ExecutionError } from '../execution/execution.ts';
 import { withoutStack } from '../execution/execution-error.ts';
-import { VERBS } from './step-verb.ts';
 import type { StepRecord } from '../execution/stored-execution.ts';
+import { VERBS } from './step-verb.ts';
 
 /** The form of a step. */
 export type StepKind =

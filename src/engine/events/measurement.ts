@@ -1,8 +1,8 @@
 /** The metrics, and what the events of executions add to them. Pure. */
 
 import { TRAFFIC } from '../component/component.ts';
-import type { OrchestratorEvent } from './event.ts';
 import { OPEN_STATUSES, type OpenCounts } from '../execution/execution.ts';
+import type { OrchestratorEvent } from './event.ts';
 
 /** The upper bounds of the buckets of durations, in seconds: from 5 ms to a day. */
 const DURATION_BOUNDS: readonly number[] = [

@@ -1,9 +1,9 @@
 /** The children port: how a run starts child executions, which may run in any process. */
 
 import type { Json } from '../base/json/json.ts';
+import type { TraceContext } from '../events/trace-context.ts';
 import type { Execution } from './execution.ts';
 import type { NewExecution } from './stored-execution.ts';
-import type { TraceContext } from '../events/trace-context.ts';
 
 /** A child execution to start. */
 export interface NewChild {

@@ -17,7 +17,7 @@ export interface DueFacts {
 
 /** An execution that no worker holds. */
 export interface FreeExecution {
-  readonly status: Release['status'];
+  readonly status: Release['status'] | 'paused';
   readonly dueAt: number;
   /** The names of the signals that it waits for; undefined when it waits for any. */
   readonly waitsFor: readonly string[] | undefined;
@@ -38,9 +38,10 @@ export function dueWhenCancelled(dueAt: number, requestedAt: number): number {
   return Math.min(dueAt, requestedAt);
 }
 
-/** Free, and a signal arrives: due at once if it waits for this signal. */
+/** Free, and a signal arrives: due at once if it waits for this signal. One that is paused is due then, when it is resumed. */
 export function dueWhenSignalled({ status, dueAt, waitsFor }: FreeExecution, { name, createdAt }: NewSignal): number {
-  const isAwaited = status === 'waiting' && (waitsFor === undefined || waitsFor.includes(name));
+  const isAwaited =
+    (status === 'waiting' || status === 'paused') && (waitsFor === undefined || waitsFor.includes(name));
   return isAwaited ? Math.min(dueAt, createdAt) : dueAt;
 }
 

@@ -1,20 +1,10 @@
 /** The engine port: decides where and when executions run, and gives each run its journal. */
 
-import type { CallerSignal } from '../base/time/caller-signal.ts';
-import type { Json } from '../base/json/json.ts';
-import type { Execution, ExecutionError, ExecutionStatus, FinalStatus } from './execution.ts';
 import type { Charge } from '../access/quota.ts';
-import type {
-  CommitEntry,
-  ExpectedDocument,
-  Handover,
-  NewExecution,
-  NewSignal,
-  StepRecord,
-} from './stored-execution.ts';
+import type { Json } from '../base/json/json.ts';
+import type { CallerSignal } from '../base/time/caller-signal.ts';
 import type { TraceContext } from '../events/trace-context.ts';
 import type { Clock } from '../host/clock.port.ts';
-import type { Journal } from './journal.port.ts';
 import type { Logger } from '../host/logger.port.ts';
 import type { MaybePromise } from '../operation/operation.port.ts';
 import type {
@@ -24,7 +14,19 @@ import type {
   SignalResult,
   Storage,
   StoredDefinition,
+  TransactionStore,
 } from '../storage/storage.port.ts';
+import type { Execution, ExecutionError, ExecutionStatus, FinalStatus } from './execution.ts';
+import type { PauseScope } from './execution-store.port.ts';
+import type { Journal } from './journal.port.ts';
+import type {
+  CommitEntry,
+  ExpectedDocument,
+  Handover,
+  NewExecution,
+  NewSignal,
+  StepRecord,
+} from './stored-execution.ts';
 
 /** The result of a run, from the interpreter. */
 export interface ExecutionOutcome {
@@ -40,10 +42,11 @@ export interface ExecutionOutcome {
 export interface InterpretedRun {
   readonly outcome: Promise<ExecutionOutcome>;
   /**
-   * Ends the run at the next step boundary, and aborts the signal of the current step. Does nothing after the run has ended.
+   * Ends the run at the next step boundary, and aborts the signal of the current step. Does nothing after the run has ended. `paused`: the
+   * current steps end, no further one begins, and the run is suspended then.
    * @param atOnce - ends the run now: the result of the current step is dropped, and no `finally` runs
    */
-  stop(reason: 'cancelled' | 'timed_out', atOnce?: boolean): void;
+  stop(reason: 'cancelled' | 'timed_out' | 'paused', atOnce?: boolean): void;
   /** Drops the run: aborts what is in flight and clears its timers. The outcome is `lost`, unless the run has ended already. */
   abandon(): void;
   /** For the handover: see `Handover.trace`. */
@@ -57,6 +60,8 @@ export interface RunOptions {
   readonly recoveries?: number | undefined;
   /** The execution is to be cancelled: the run begins no step that did not begin before. */
   readonly cancelled: boolean;
+  /** It did not begin in the time that its ensemble gives it: it ends as timed out, and begins no step. */
+  readonly isLate?: boolean | undefined;
   /** Cancels the execution when it aborts. */
   readonly signal?: CallerSignal | undefined;
   /** An instant (Unix ms) that counts as reached, even if the wall clock is earlier. */
@@ -84,6 +89,8 @@ export interface LoadedDefinition {
   readonly outbox?: Outbox | undefined;
   /** `none`: step results are stored together with the end. */
   readonly durability: 'step' | 'none';
+  /** How many runs of it a process has at once. Absent: any number. */
+  readonly perProcess?: number | undefined;
   /** Whether it has a `while` or a `foreach`: then a run leaves out for the next one what is over of them. Default false. */
   readonly hasLoops?: boolean | undefined;
   /** Runs an execution over a journal. Never throws and never rejects: a failure is an outcome. */
@@ -106,6 +113,8 @@ export interface EngineHost {
    * @param worker - the worker that held it
    */
   ended(record: Execution, worker?: string): void;
+  /** Called when documents of the storage ask for executions: see `PollResult.hasStarts`. */
+  requested?(): void;
   /** Called when a run has left this process before the end of its execution, after what it had to report is stored. */
   left(executionId: string): void;
 }
@@ -152,6 +161,8 @@ export interface BeginOptions {
   readonly repeatable?: boolean | undefined;
   /** Results of steps. The steps under these keys do not run. */
   readonly steps?: readonly StepRecord[] | undefined;
+  /** The execution is queued within a transaction of the caller. Only for an engine that {@link AttachedEngine.takesTransactions}. */
+  readonly within?: TransactionStore | undefined;
 }
 
 /**
@@ -163,11 +174,21 @@ export interface RunRecords {
   readonly signals: Pick<SignalReader, 'list'>;
 }
 
+/** An ensemble that is paused, or everything. */
+export interface EnginePause {
+  /** Absent: everything. */
+  readonly ensemble?: string;
+  /** Unix ms. */
+  readonly since: number;
+}
+
 export interface AttachedEngine {
   /** Reads executions, steps and signals, in whatever store the engine keeps them. Default: the storage of the host. */
   readonly records?: RecordReader;
   /** It runs nothing: what it accepts is queued for other processes. Default false. */
   readonly onlyQueues?: boolean;
+  /** It can begin an execution within a transaction of the caller, if its storage can. Default false. */
+  readonly takesTransactions?: boolean;
   /** For reads of runs that do not go through their journal. */
   readonly runRecords: RunRecords;
   /**
@@ -197,8 +218,24 @@ export interface AttachedEngine {
    * @returns its status after that, undefined if it is unknown
    */
   cancel(id: string): Promise<ExecutionStatus | undefined>;
+  /**
+   * Pauses an execution, or ends its pause, in whichever process it runs. One that runs is `paused` after its current steps.
+   * @returns its status after that, undefined if it is unknown. Absent: the engine can't pause
+   */
+  pause?(id: string, scope: PauseScope): Promise<ExecutionStatus | undefined>;
+  resume?(id: string, scope: PauseScope): Promise<ExecutionStatus | undefined>;
+  /**
+   * Pauses all executions of an ensemble, or everything, also those that are started later; or ends that.
+   * @param ensemble - undefined: everything @returns how many executions were changed
+   */
+  pauseAll?(ensemble: string | undefined): Promise<number>;
+  resumeAll?(ensemble: string | undefined): Promise<number>;
+  /** What is paused as a whole. */
+  pauses?(): Promise<readonly EnginePause[]>;
   /** Stores a signal for an execution, in whichever process it runs, and wakes the execution. */
   signal(signal: NewSignal): Promise<SignalResult>;
+  /** Executions may be due that were not: a process that works on executions looks for them soon. Default: it finds them by itself. */
+  wake?(): void;
   /** Runs due executions, at most `limit`. @returns the instant (Unix ms) at which the next execution is due */
   runDue(limit: number): Promise<{ readonly nextDueAt?: number }>;
   /** How many runs are active in this process. */

@@ -1,6 +1,6 @@
 /** What people are shown of an execution, in this order: on the command line and in the dashboard. */
 
-import type { Execution, ExecutionMove } from './execution.ts';
+import type { Execution, ExecutionCompletion, ExecutionMove, ExecutionRetry } from './execution.ts';
 
 /** A name in lower case, and a value that each place shows in its own way. */
 export type ExecutionFact = { readonly name: string } & (
@@ -20,7 +20,7 @@ type Kind = ExecutionFact['kind'];
 /** The facts that an execution has, besides its id, ensemble, status, error, input and output. A server of an earlier version may leave some out. */
 export function executionFacts(execution: Execution<unknown>): readonly ExecutionFact[] {
   const { trigger, createdAt, startedAt, finishedAt, deadlineAt, components = [] } = execution;
-  const { metrics, tags = [], moves = [] }: Partial<Execution<unknown>> = execution;
+  const { metrics, tags = [], moves = [], completions = [] }: Partial<Execution<unknown>> = execution;
   const { queued, waited, usage } = metrics ?? {};
   const facts: readonly (readonly [name: string, kind: Kind, value: string | number | undefined])[] = [
     ['created', 'instant', startedAt === createdAt ? undefined : createdAt],
@@ -38,9 +38,11 @@ export function executionFacts(execution: Execution<unknown>): readonly Executio
     ['parent', 'execution', execution.parentId],
     ['retry of', 'execution', execution.retryOf],
     ['retried by', 'execution', execution.retriedBy],
+    ['retry', 'text', trigger.retry && retryOf(trigger.retry)],
     ['version', 'text', execution.version],
     ['traffic', 'text', trigger.traffic?.split && sharesOf(trigger.traffic.split)],
     ...moves.map((move) => ['moved', 'text', moveOf(move)] as const),
+    ...completions.map((one) => ['completed', 'text', completionOf(one)] as const),
     ...components.map(({ kind, name, version, ref }) => [kind, 'text', `${name} ${version} (${ref})`] as const),
   ];
   return facts.flatMap(([name, kind, value]) => (value === undefined ? [] : [{ name, kind, value } as ExecutionFact]));
@@ -61,6 +63,24 @@ export function sharesOf(split: Readonly<Record<string, number>>): string {
 function moveOf({ from, to, by, map = {} }: ExecutionMove): string {
   const names = Object.entries(map).map(([old, name]) => `${old} is ${name}`);
   return [`${from} to ${to}`, ...names, ...(by === undefined ? [] : [`by ${by}`])].join(', ');
+}
+
+function retryOf({ from, definition, input, completed, by, reason }: ExecutionRetry): string {
+  const said = [
+    ...(from === undefined ? [] : [`from ${from}`]),
+    ...(definition === undefined ? [] : [`in place of version ${definition}`]),
+    ...(input ? ['with another input'] : []),
+    ...(completed === undefined ? [] : [`${completed} completed by hand`]),
+    ...(by === undefined ? [] : [`by ${by}`]),
+    ...(reason === undefined ? [] : [reason]),
+  ];
+  return said.join(', ');
+}
+
+function completionOf({ key, by, reason }: ExecutionCompletion): string {
+  return [`${key} by hand`, ...(by === undefined ? [] : [`by ${by}`]), ...(reason === undefined ? [] : [reason])].join(
+    ', ',
+  );
 }
 
 function tokensOf({ inputTokens, outputTokens, cost }: NonNullable<Execution['metrics']['usage']>): string {

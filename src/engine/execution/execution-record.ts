@@ -14,6 +14,7 @@ import {
   isFinal,
   LISTED_VALUE_BYTES,
   MAX_MATCHES,
+  type OpenStatus,
   OUTPUTS_IN_RECORD_BYTES,
   type PendingWait,
   SHORT_OUTPUT_BYTES,
@@ -25,7 +26,7 @@ const NO_WAITS: readonly PendingWait[] = Object.freeze([]);
 
 /** How far an execution has come. `status` counts until the execution ends. */
 export interface StoredProgress {
-  readonly status: 'queued' | 'running' | 'waiting';
+  readonly status: OpenStatus;
   /** Unix ms at which it began for the first time. */
   readonly startedAt?: number | undefined;
   /** How often it was freed because its worker was considered dead. Default 0. */
@@ -62,9 +63,12 @@ export function toExecution(
 ): Execution {
   const { id, ensemble, version, trigger, tags, input, createdAt, deadlineAt, retryOf } = accepted;
   const { status, startedAt, recoveries = 0, handover } = progress;
-  const isWaiting = status === 'waiting' && !end;
+  const isWaiting = (status === 'waiting' || status === 'paused') && !end;
   const waited = end ? (end.waited ?? 0) : waitedBefore(handover, progress.resumedAt);
-  const { usage, components, moves } = (end ?? handover ?? {}) as Pick<ExecutionEnd, 'usage' | 'components' | 'moves'>;
+  const { usage, components, moves, completions } = (end ?? handover ?? {}) as Pick<
+    ExecutionEnd,
+    'usage' | 'components' | 'moves' | 'completions'
+  >;
   const beganAt = startedAt ?? end?.finishedAt;
   const totalDuration = end ? end.duration : 0;
   const record = {
@@ -93,6 +97,7 @@ export function toExecution(
   if (startedAt !== undefined) record.startedAt = startedAt;
   if (components) record.components = components;
   if (moves) record.moves = moves;
+  if (completions) record.completions = completions;
   if (retryOf !== undefined) record.retryOf = retryOf;
   if (progress.retriedBy !== undefined) record.retriedBy = progress.retriedBy;
   if (trigger.parentId !== undefined) record.parentId = trigger.parentId;

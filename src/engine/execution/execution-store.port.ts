@@ -3,7 +3,9 @@
  * which execution.
  */
 
+import type { MaybePromise } from '../operation/operation.port.ts';
 import type { Execution, ExecutionStatus, ExecutionSummary, OpenCounts } from './execution.ts';
+import type { FlowLimit } from './limits/flow-limit.ts';
 import type {
   ClaimedExecution,
   DamagedExecution,
@@ -12,7 +14,6 @@ import type {
   NewExecution,
   StepRecord,
 } from './stored-execution.ts';
-import type { MaybePromise } from '../operation/operation.port.ts';
 
 /** The place of an execution in a listing. */
 export interface ExecutionPosition {
@@ -78,6 +79,22 @@ export interface EndedWait {
   readonly at: number;
 }
 
+/** Who paused an execution: itself alone, its ensemble, or all. Each is ended by itself. */
+export const PAUSE_SCOPES = { execution: 1, ensemble: 2, all: 4 } as const;
+export type PauseScope = keyof typeof PAUSE_SCOPES;
+
+/** A limit that holds an execution up. */
+export interface LimitWait {
+  readonly name: string;
+  readonly key: string;
+  /** From 1: how many executions of its queue are due before it, and itself. Counts to {@link MAX_POSITION} at most. */
+  readonly position: number;
+  /** Unix ms at which the execution was due. */
+  readonly since: number;
+}
+
+export const MAX_POSITION = 10_001;
+
 export interface ClaimQuery {
   readonly now: number;
   /** The largest number of executions to claim. */
@@ -92,14 +109,18 @@ export interface PollResult {
   readonly nextDueAt?: number;
   /** Executions that this worker holds, and whose cancellation is requested. Ids may be reported again. */
   readonly cancelRequested: readonly string[];
+  /** Executions that this worker holds, and that are to be paused. Ids are reported again. */
+  readonly pauseRequested?: readonly string[];
   /** Executions that this worker holds, with signals that arrived since the claim. Entries may be reported again. */
   readonly signalled: readonly {
     readonly executionId: string;
     /** How many signals are stored for the execution in total. */
     readonly signals: number;
   }[];
-  /** All slots of a caller are taken: when one of its executions is freed, others may be due. Absent: none. */
+  /** All slots of a caller or of a limit are taken: when one of its executions is freed, others may be due. Absent: none. */
   readonly slotsTaken?: boolean;
+  /** Documents of the kind `start` ask for executions. Absent: none. */
+  readonly hasStarts?: boolean;
 }
 
 export interface PurgeQuery {
@@ -135,6 +156,8 @@ export interface Repin {
   readonly handover: Handover;
   /** Unix ms: it is due then, if it was to be due later. Absent: that stays as it is. */
   readonly dueAt?: number | undefined;
+  /** Is stored with the change, as a commit stores it. Then the epoch counts one more, so that a second change of the same read is refused. */
+  readonly step?: StepRecord | undefined;
 }
 
 /** Reads executions. */
@@ -195,6 +218,12 @@ export interface ExecutionReader {
    */
   listEndedWaits(executionId: string, signal: string, after: number): MaybePromise<readonly EndedWait[]>;
 
+  /**
+   * The limits that hold an execution up at an instant (Unix ms): those of its queue that have no free slot. Empty if nobody has to wait
+   * for it to be claimed, or if it is not in a queue.
+   */
+  limitWaits(id: string, now: number): MaybePromise<readonly LimitWait[]>;
+
   /** Those of the given executions that have ended or are not stored any more. */
   findEnded(ids: readonly string[]): MaybePromise<readonly string[]>;
 
@@ -208,16 +237,18 @@ export interface ExecutionStore extends ExecutionReader {
    * on. Its first claim since the release that stored its handover sets `resumedAt`; later claims keep it. Ensembles take turns, also
    * from one claim to the next. Of each ensemble, the execution that has been due for the longest time comes first; those of a
    * caller without a free slot are passed over, and no caller ever has more slots than `Charge.slots`. An execution that can't be read is
-   * claimed too, so that the engine can end it.
+   * claimed too, so that the engine can end it. An execution that runs under limits needs a free slot of each of them: a limit never has
+   * more executions held than its `max`, in the newest version that is known of it. Executions with the same limits and keys are claimed
+   * in the order in which they are due, and those with different ones take turns.
    * @returns no executions if the worker is not registered
    */
   claim(worker: string, query: ClaimQuery): MaybePromise<readonly (ClaimedExecution | DamagedExecution)[]>;
 
   /**
    * Claims one execution that is free, whether it is due or not, with the effects of `claim`. For an engine that decides elsewhere which
-   * worker runs an execution.
-   * @returns undefined if nothing was claimed: the execution is unknown, has ended, is held or is being claimed, all slots of its caller
-   *   are taken, or the worker is not registered
+   * worker runs an execution. One that runs under limits is claimed by `claim` alone.
+   * @returns undefined if nothing was claimed: the execution is unknown, has ended, is held or is being claimed, runs under limits, all
+   *   slots of its caller are taken, or the worker is not registered
    */
   take(worker: string, id: string, now: number): MaybePromise<ClaimedExecution | DamagedExecution | undefined>;
 
@@ -230,6 +261,11 @@ export interface ExecutionStore extends ExecutionReader {
 
   /** How many executions are queued. Counts to `limit` at most. */
   countQueued(limit: number): MaybePromise<number>;
+
+  /**
+   * Stores numbers of limits for all keys: they count at once, unless the number of a key is newer. Their own keys are not read.
+   */
+  putLimits(limits: readonly FlowLimit[]): MaybePromise<unknown>;
 
   /**
    * Requests the cancellation of an execution. A repeated request changes nothing.
@@ -247,12 +283,38 @@ export interface ExecutionStore extends ExecutionReader {
    */
   requestCancel(id: string, now: number, end: ExecutionEnd): MaybePromise<ExecutionStatus | undefined>;
 
+  /**
+   * Pauses an execution. No claim returns it until {@link resume} with each scope that has paused it, or a request for its cancellation.
+   * Its due time stays, and a signal is stored, and makes it due when it is resumed.
+   *
+   * | the execution | effect |
+   * |---|---|
+   * | has ended, or its cancellation is requested | none |
+   * | is held | `poll` reports it to its worker, until that releases it: then it is `paused` |
+   * | is free | it is `paused` |
+   *
+   * @returns the status of the execution after the call, undefined if it is unknown
+   */
+  pause(id: string, scope: PauseScope): MaybePromise<ExecutionStatus | undefined>;
+
+  /** Ends a pause. The execution has the status that it had before, and may be due at once. @returns as {@link pause} */
+  resume(id: string, scope: PauseScope): MaybePromise<ExecutionStatus | undefined>;
+
+  /**
+   * Pauses up to `limit` executions that have not ended and that this scope has not paused: those of an ensemble, or all.
+   * @returns how many were changed: fewer than `limit` if none is left
+   */
+  pauseAll(scope: PauseScope, ensemble: string | undefined, limit: number): MaybePromise<number>;
+
+  /** Ends a pause for up to `limit` executions whose ensemble is not one of `except`. @returns as {@link pauseAll} */
+  resumeAll(scope: PauseScope, except: readonly string[], limit: number): MaybePromise<number>;
+
   /** The definition of an execution. Undefined if it is unknown. */
   getPinned(id: string): MaybePromise<PinnedExecution | undefined>;
 
   /**
-   * Gives an execution another definition. The signals that it waits for stay as they are.
-   * @returns false if it is held, has ended, was claimed since it was read, or has another definition: then nothing changes
+   * Gives an execution another definition, or the result of a step. The signals that it waits for stay as they are.
+   * @returns false if it is held, has ended, was claimed or got a step since it was read, or has another definition: then nothing changes
    */
   repin(id: string, change: Repin): MaybePromise<boolean>;
 

@@ -1,23 +1,24 @@
 /** The execution of an ensemble: its statuses, its record, and its agents' runs. */
 
-import type { TrafficMark } from '../ensemble/traffic.ts';
-import type { SignalForm } from '../signal/signal-page.ts';
 import type { Json, JsonObject } from '../base/json/json.ts';
 import type { UsedComponent } from '../component/component.ts';
+import type { TrafficMark } from '../ensemble/traffic.ts';
+import type { SignalForm } from '../signal/signal-page.ts';
 
 /**
  * | status | meaning | next |
  * |---|---|---|
- * | queued | accepted, not begun | running, cancelled |
- * | running | a process works on it, or the next process that claims it continues it | waiting, or any final status |
- * | waiting | there is nothing to do before an instant or a signal | running, cancelled, timed_out |
+ * | queued | accepted, not begun | running, paused, cancelled |
+ * | running | a process works on it, or the next process that claims it continues it | waiting, paused, or any final status |
+ * | waiting | there is nothing to do before an instant or a signal | running, paused, cancelled, timed_out |
+ * | paused | somebody paused it: no process works on it until it is resumed | what it was before, cancelled |
  * | completed, failed, timed_out, cancelled | final, never changed | - |
  */
-export type ExecutionStatus = 'queued' | 'running' | 'waiting' | FinalStatus;
+export type ExecutionStatus = 'queued' | 'running' | 'waiting' | 'paused' | FinalStatus;
 export type FinalStatus = 'completed' | 'failed' | 'timed_out' | 'cancelled';
 
 /** The statuses before the end. */
-export const OPEN_STATUSES: readonly OpenStatus[] = ['queued', 'running', 'waiting'];
+export const OPEN_STATUSES: readonly OpenStatus[] = ['queued', 'running', 'waiting', 'paused'];
 export type OpenStatus = Exclude<ExecutionStatus, FinalStatus>;
 
 /** How many executions have a status. */
@@ -39,10 +40,17 @@ export const EXECUTION_STATUSES: readonly ExecutionStatus[] = [
   'queued',
   'running',
   'waiting',
+  'paused',
   'completed',
   'failed',
   'timed_out',
   'cancelled',
+];
+
+/** What a job does to many executions. */
+export type JobAction = 'cancel' | 'retry' | 'move' | 'pause' | 'resume' | 'complete' | 'delete';
+export const JOB_ACTIONS: readonly JobAction[] = [
+  ...(['cancel', 'retry', 'move', 'pause', 'resume', 'complete', 'delete'] as const),
 ];
 
 /** The filters of a list of executions, in the order in which they are shown. */
@@ -114,6 +122,23 @@ export interface ExecutionTrigger {
   readonly dryRun?: DryRunOptions;
   /** The traffic of its ensemble chose its version. */
   readonly traffic?: TrafficMark;
+  /** Of a retry: how it differs from the execution that it retries. Absent if it does not. */
+  readonly retry?: ExecutionRetry;
+}
+
+/** How a retry differs from the execution that it retries, and who asked for it. */
+export interface ExecutionRetry {
+  /** The key of the step from which on it ran again. Absent: it kept all results. */
+  readonly from?: string;
+  /** The hash of the definition that the other one had, if that is another one. */
+  readonly definition?: string;
+  /** It got another input. */
+  readonly input?: true;
+  /** The key of a step that `executions.complete` gave a result. */
+  readonly completed?: string;
+  /** The name of who asked, if a principal did. */
+  readonly by?: string;
+  readonly reason?: string;
 }
 
 /** An execution got another definition. */
@@ -127,6 +152,17 @@ export interface ExecutionMove {
   readonly by?: string;
   /** The names that have changed, if any. */
   readonly map?: Readonly<Record<string, string>>;
+}
+
+/** A step of an execution got its result from `executions.complete`. */
+export interface ExecutionCompletion {
+  /** Its position in the flow, such as `flow[3]`. */
+  readonly key: string;
+  /** Unix ms. */
+  readonly at: number;
+  /** The name of who gave it, if a principal did. */
+  readonly by?: string;
+  readonly reason?: string;
 }
 
 /** How a dry run answers the steps that reach outside. */
@@ -195,12 +231,17 @@ export interface AgentResult {
 
 /** What an execution waits for at one place of its flow. */
 export interface PendingWait {
-  /** The position of the step in the flow, such as `flow[3]` or `flow[2].foreach[7].steps[0]`. */
+  /** The position of the step in the flow, such as `flow[3]` or `flow[2].foreach[7].steps[0]`. For a limit: its key, empty without one. */
   readonly key: string;
-  /** `retry`: an agent waits for its next attempt. `child`: an `ensemble` step waits for the end of its child. */
-  readonly kind: 'signal' | 'sleep' | 'retry' | 'child';
-  /** The signal, the agent, or the child's ensemble. A sleep has none. */
+  /**
+   * `retry`: an agent waits for its next attempt. `child`: an `ensemble` step waits for the end of its child. `limit`: a limit has no free
+   * slot for the execution; only `executions.get` says so.
+   */
+  readonly kind: 'signal' | 'sleep' | 'retry' | 'child' | 'limit';
+  /** The signal, the agent, the child's ensemble, or the limit: its ensemble or shared limit. A sleep has none. */
   readonly name?: string;
+  /** For a limit, from 1: the place among the executions with the same limits and keys. Counts to 10,001. */
+  readonly position?: number;
   /** The id of the child. */
   readonly executionId?: string;
   /** Unix ms at which it began to wait. */
@@ -266,6 +307,8 @@ export interface Execution<Output = Json> extends AcceptedExecution {
   readonly plan?: readonly PlannedStep[];
   /** The changes of its definition by `executions.move`, the newest 20. Absent if it was never moved. */
   readonly moves?: readonly ExecutionMove[];
+  /** The steps that `executions.complete` gave a result, the newest 100. Absent if there were none. */
+  readonly completions?: readonly ExecutionCompletion[];
   /** The texts by which it can be listed. */
   readonly tags: readonly string[];
   /** The declared outputs. Null until the execution ends. Absent if it failed, timed out or was cancelled: then see `partialOutput`. */

@@ -2,9 +2,10 @@
 
 import type { Json, JsonObject } from '../base/json/json.ts';
 import type { UsedComponent } from '../component/component.ts';
+import type { MaybePromise, OperationContext } from '../operation/operation.port.ts';
+import type { RecordedTransaction } from '../storage/recorded-transaction.port.ts';
 import type { PendingWait } from './execution.ts';
 import type { FoldedBlock, StepRecord } from './stored-execution.ts';
-import type { MaybePromise, OperationContext } from '../operation/operation.port.ts';
 
 /**
  * Nothing of this run is stored any more: the execution belongs to another process, or the storage does not answer (the `cause`).
@@ -38,8 +39,14 @@ export interface StepOptions {
   readonly state?: StateUpdate | undefined;
 }
 
-/** Stores the record of an attempt, and returns the stored one. Undefined stands for an attempt that a stopped run dropped. */
-export type StoreRecord = (record: StepRecord | undefined) => MaybePromise<StepRecord | undefined>;
+/**
+ * Stores the record of an attempt, and returns the stored one. Undefined stands for an attempt that a stopped run dropped.
+ * @param within - the transaction in which the step has written. @throws RefusedTransactionError, then nothing is stored
+ */
+export type StoreRecord = (
+  record: StepRecord | undefined,
+  within?: RecordedTransaction,
+) => MaybePromise<StepRecord | undefined>;
 
 /** A signal that a wait took, as its decision records it. */
 export interface TakenSignal {
@@ -101,6 +108,9 @@ export interface Journal {
    */
   waitForLease(key?: string, context?: OperationContext, step?: AttemptedStep): Promise<void> | undefined;
 
+  /** A transaction of the storage for one attempt, which begins with its first statement. Absent: there are none. */
+  transact?: (() => RecordedTransaction) | undefined;
+
   /**
    * Returns the decision under `key`, or stores the result of `compute` as the decision. For values that a replay can't compute again.
    * The decision is stored before anything that follows from it has an effect.
@@ -149,6 +159,12 @@ export interface Journal {
    * does not continue in this process.
    */
   branches(change: number): void;
+
+  /**
+   * A branch stops at a step boundary, because the execution is to be paused. When no other branch is active, the run is suspended.
+   * @returns a function to call if the branch continues here after all. Undefined: the run can't be paused
+   */
+  halt?(): (() => void) | undefined;
 
   /**
    * Resolves at `instant` (Unix ms), unless the run is suspended before. The instant is stored already, as `retryAt` of the record

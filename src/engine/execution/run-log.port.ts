@@ -1,9 +1,10 @@
 /** The run log port: the ordered, durable log of one run. An engine gives each run its log; the journal is built on it. */
 
-import type { CommitEntry, NewSignal } from './stored-execution.ts';
-import type { ExecutionReader } from './execution-store.port.ts';
 import type { MaybePromise } from '../operation/operation.port.ts';
+import type { RecordedTransaction } from '../storage/recorded-transaction.port.ts';
 import type { CommitResult, SignalQuery, StoredState } from '../storage/storage.port.ts';
+import type { ExecutionReader } from './execution-store.port.ts';
+import type { CommitEntry, NewSignal } from './stored-execution.ts';
 
 export interface RunLog {
   /**
@@ -19,6 +20,8 @@ export interface RunLog {
   listSignals(executionId: string, query: SignalQuery): MaybePromise<readonly NewSignal[]>;
   /** For a run that begins with a fold: it has not read all records. @throws JournalLostError */
   readonly executions?: Pick<ExecutionReader, 'get'>;
+  /** See `Journal.transact`. Absent: the storage has no transactions for steps. */
+  transact?(): RecordedTransaction;
   /** See `Journal.waitForLease`. Absent where no other process can run the execution. */
   waitForLease?(): Promise<void> | undefined;
 }

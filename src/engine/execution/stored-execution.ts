@@ -1,19 +1,21 @@
 /** The stored data of an execution: its start, its steps, its end, and the commit entry that writes them together. */
 
+import type { Charge } from '../access/quota.ts';
 import type { Json, JsonObject } from '../base/json/json.ts';
 import type { UsedComponent } from '../component/component.ts';
 import type { NewDelivery } from '../delivery/delivery.ts';
+import type { TraceContext } from '../events/trace-context.ts';
 import type {
   AcceptedExecution,
   AgentResult,
+  ExecutionCompletion,
   ExecutionError,
   ExecutionMove,
   FinalStatus,
   PendingWait,
   TokenUsage,
 } from './execution.ts';
-import type { Charge } from '../access/quota.ts';
-import type { TraceContext } from '../events/trace-context.ts';
+import type { FlowLimit } from './limits/flow-limit.ts';
 
 /** An execution at the moment when it is accepted. */
 export interface NewExecution extends AcceptedExecution {
@@ -23,6 +25,12 @@ export interface NewExecution extends AcceptedExecution {
   readonly idempotencyKey?: string | undefined;
   /** Different texts, at least one. Absent without tags. */
   readonly tags?: readonly string[] | undefined;
+  /** The limits that it runs under, at least one. Absent: none. */
+  readonly limits?: readonly FlowLimit[] | undefined;
+  /** Unix ms: if it is queued, it counts as due since then. Absent: since its start. It is not stored by itself. */
+  readonly dueSince?: number | undefined;
+  /** Unix ms: if it has not begun then, it ends without having run. Absent: it may begin at any time. */
+  readonly startBy?: number | undefined;
 }
 
 /** The data under one key of an execution: an attempt of an agent, a decision of the interpreter, or a mark. */
@@ -72,6 +80,17 @@ export interface ExecutionEnd {
   readonly components?: readonly UsedComponent[];
   /** The changes of its definition. Absent if there were none. */
   readonly moves?: readonly ExecutionMove[] | undefined;
+  /** The steps that got a result by hand. Absent if there were none. */
+  readonly completions?: readonly ExecutionCompletion[] | undefined;
+}
+
+/** What people changed of an execution, which each run passes on. Undefined if nothing. */
+export function changesOf(
+  from: Pick<Handover, 'moves' | 'completions'> | undefined,
+): Pick<Handover, 'moves' | 'completions'> | undefined {
+  const { moves, completions } = from ?? {};
+  if (!moves && !completions) return undefined;
+  return { ...(moves && { moves }), ...(completions && { completions }) };
 }
 
 /** Where a `while` or a `foreach` stands: what a later run needs in place of the records of its rounds or items that are over. */
@@ -121,6 +140,8 @@ export interface Handover {
   readonly components?: readonly UsedComponent[];
   /** The changes of its definition. Absent if there were none. */
   readonly moves?: readonly ExecutionMove[] | undefined;
+  /** The steps that got a result by hand. Absent if there were none. */
+  readonly completions?: readonly ExecutionCompletion[] | undefined;
   /** Unix ms of the release, if the run was suspended: from then on the execution waited until its next claim. */
   readonly suspendedAt?: number;
   /** How often the execution had been freed from dead workers when the run began. */
@@ -210,6 +231,8 @@ export interface ClaimedExecution {
   /** The sum of its shares of blame for the last of these deaths, in thousandths. See `workers.reclaimFromDead` of the storage. */
   readonly blame: number;
   readonly cancelRequested: boolean;
+  /** It is to be paused: it was freed from a dead worker before that released it. Default false. */
+  readonly pauseRequested?: boolean;
   /** How many signals are stored for it. */
   readonly signals: number;
   /** What its last run left. Absent if no run released it. */

@@ -1,9 +1,9 @@
 /** The operators for values of any type. The closures call these functions when their fast path does not apply. */
 
 import type { Json, JsonObject } from '../base/json/json.ts';
-import type { BinaryOperator } from './syntax/ast.ts';
 import type { Evaluation } from './evaluation.ts';
 import { charge, describeType, EvaluationProblem } from './evaluation-problem.ts';
+import type { BinaryOperator } from './syntax/ast.ts';
 import { KEY_COST } from './syntax/limits.ts';
 import { joinTexts, toText } from './to-text.ts';
 

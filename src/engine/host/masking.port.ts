@@ -1,8 +1,8 @@
 /** The masking port: removes secrets from text that people read. An orchestrator has its own, for the handlers that serve it. */
 
+import type { RequestKeys } from '../access/request-keys.port.ts';
 import type { Measure } from '../events/measurement.ts';
 import type { Logger } from './logger.port.ts';
-import type { RequestKeys } from '../access/request-keys.port.ts';
 
 export interface Masking {
   /** The text, with its secrets masked. */

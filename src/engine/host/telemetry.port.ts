@@ -5,11 +5,11 @@
  */
 
 import type { Json } from '../base/json/json.ts';
-import type { ExecutionError, ExecutionTrigger, OpenCounts } from '../execution/execution.ts';
 import type { Measure } from '../events/measurement.ts';
 import type { TraceContext } from '../events/trace-context.ts';
-import type { HttpClient } from './http.port.ts';
+import type { ExecutionError, ExecutionTrigger, OpenCounts } from '../execution/execution.ts';
 import type { OperationPart } from '../operation/operation.port.ts';
+import type { HttpClient } from './http.port.ts';
 
 /** What `createOrchestrator` gives to its telemetry. */
 export interface TelemetryHost {

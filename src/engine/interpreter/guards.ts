@@ -2,13 +2,13 @@
 
 import { OrchestratorError } from '../base/errors.ts';
 import type { Json, JsonObject } from '../base/json/json.ts';
-import { andThen, type MaybePromise } from '../base/maybe-promise.ts';
 import { countedBytes } from '../base/json/measure-json.ts';
+import { andThen, type MaybePromise } from '../base/maybe-promise.ts';
 import type { CompiledGuard } from '../compiled/compiled-ensemble.ts';
 import type { NameResult } from '../compiled/expression-scope.ts';
 import type { NameSlot } from '../compiled/name-slot.ts';
-import { isTruthy } from '../expression/is-truthy.ts';
 import type { ExecutionError } from '../execution/execution.ts';
+import { isTruthy } from '../expression/is-truthy.ts';
 import { MAX_BYTES } from './cancellation-scope.ts';
 import { toFailure } from './failure.ts';
 import type { RunScope } from './run-scope.ts';

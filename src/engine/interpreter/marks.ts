@@ -2,9 +2,9 @@
 
 import type { JsonObject } from '../base/json/json.ts';
 import type { NameSlot } from '../compiled/name-slot.ts';
-import type { ExecutionError } from '../execution/execution.ts';
 import { toStepEvent } from '../ensemble/step-event.ts';
 import { markKey, resumedKey, type StepFact, type StepKind, toNote } from '../ensemble/step-kind.ts';
+import type { ExecutionError } from '../execution/execution.ts';
 import type { StepRecord } from '../execution/stored-execution.ts';
 import type { Run } from './run.ts';
 import type { RunScope } from './run-scope.ts';

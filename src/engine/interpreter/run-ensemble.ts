@@ -1,14 +1,14 @@
 /** Runs a compiled ensemble over a journal to an outcome. A failure of an agent is a value, never an exception. */
 
 import { isOrchestratorError, OrchestratorError } from '../base/errors.ts';
-import { type Json, copySized, formatPath, JsonError, MAX_VALUE_BYTES } from '../base/json/json.ts';
-import { isPromise, type MaybePromise, andThen } from '../base/maybe-promise.ts';
+import { copySized, formatPath, type Json, JsonError, MAX_VALUE_BYTES } from '../base/json/json.ts';
+import { andThen, isPromise, type MaybePromise } from '../base/maybe-promise.ts';
 import type { CompiledEnsemble } from '../compiled/compiled-ensemble.ts';
-import type { ExecutionError } from '../execution/execution.ts';
 import { METRICS } from '../events/measurement.ts';
-import type { NewExecution } from '../execution/stored-execution.ts';
+import type { ExecutionError } from '../execution/execution.ts';
 import type { ExecutionOutcome, InterpretedRun, RunOptions } from '../execution/execution-engine.port.ts';
 import { type Journal, JournalLostError } from '../execution/journal.port.ts';
+import type { NewExecution } from '../execution/stored-execution.ts';
 import { NO_LINE } from '../host/logger.port.ts';
 import type { RunSpan, Tracing } from '../host/telemetry.port.ts';
 import {
@@ -20,11 +20,11 @@ import {
 } from './cancellation-scope.ts';
 import { NO_GUARDS } from './enter-step.ts';
 import { toFailure } from './failure.ts';
+import { takeSnapshot } from './guards.ts';
 import { markResumed } from './marks.ts';
 import { Run, type RunCall, type RunPorts } from './run.ts';
 import { runList } from './run-list.ts';
 import { RunScope } from './run-scope.ts';
-import { takeSnapshot } from './guards.ts';
 
 /** Checks the outputs of a run against the ensemble's output schema. @returns the problem, or undefined */
 export type OutputCheck = (output: Json) => Promise<string | undefined>;
@@ -43,13 +43,21 @@ export function runEnsemble(
   options: RunOptions,
   checkOutput: OutputCheck | undefined,
 ): InterpretedRun {
-  const { resumed, recoveries = 0, cancelled, signal, reached = Number.NEGATIVE_INFINITY, worker } = options;
+  const {
+    resumed,
+    recoveries = 0,
+    cancelled,
+    isLate = false,
+    signal,
+    reached = Number.NEGATIVE_INFINITY,
+    worker,
+  } = options;
   const fold = options.handover?.fold;
   const cancellation = new CancellationScope();
   const run = new Run(compiled, accepted, journal, ports, cancellation, runCall, worker);
   if (ports.tracing) run.span = beginSpan(ports.tracing, accepted, options);
   const scope = new RunScope(run, undefined, compiled.slots, cancellation);
-  if (!resumed) reportStart(run);
+  if (!resumed && !isLate) reportStart(run);
   if (recoveries > 0) markResumed(recoveries, run);
   // The parent of a child has the same deadline, and cancels it at that instant: what came first is the deadline.
   const cancel = () => cancellation.stop(isOverdue(accepted, ports) ? 'timed_out' : 'cancelled');
@@ -89,7 +97,9 @@ export function runEnsemble(
   const endReplay = () => {
     if (ended) return;
     if (fold) run.countTo(fold.steps);
-    if (cancelled || signal?.aborted) cancel();
+    if (isLate || cancelled) run.whyEnded = whyNotBegun(run, options);
+    if (isLate) cancellation.stop('timed_out');
+    else if (cancelled || signal?.aborted) cancel();
     else if (accepted.deadlineAt !== undefined) cancelTimer = armDeadline(accepted.deadlineAt, reached, run);
   };
   journal.onReplayEnd(() => {
@@ -111,7 +121,8 @@ export function runEnsemble(
   );
   const stop: InterpretedRun['stop'] = (reason, atOnce = false) => {
     if (atOnce) run.exit.stop('abandoned');
-    if (reason === 'cancelled') cancel();
+    if (reason === 'paused') run.pauses = true;
+    else if (reason === 'cancelled') cancel();
     else cancellation.stop(reason);
     if (atOnce) end();
   };
@@ -183,7 +194,7 @@ function judge(
   const { reason } = scope.cancellation;
   if (reason === 'timed_out' || reason === 'cancelled') {
     const { code, message } = cancellationError(reason);
-    const why = reason === 'timed_out' ? whoseTimeout(scope.run) : '';
+    const why = scope.run.whyEnded ?? (reason === 'timed_out' ? whoseTimeout(scope.run) : '');
     return { status: reason, output: output.value, error: { code, message: message + why } };
   }
   const limit = isLimit(reason) ? cancellationError(reason) : undefined;
@@ -199,6 +210,16 @@ function judge(
       error: { code: 'INVALID_OUTPUT', message: scope.run.ports.mask(problem) },
     };
   });
+}
+
+/** Says why an execution is ended before it begins, as far as it is known here. */
+function whyNotBegun({ accepted, compiled }: Run, { isLate, cancelled, resumed }: RunOptions): string | undefined {
+  if (isLate)
+    return `: it had not begun ${compiled.startWithinMs} ms after its start (\`startWithin\` or \`queueTtl\`)`;
+  // The cancellation of a child may come from its parent. What is cancelled by itself before it begins has no run.
+  const over = accepted.limits?.find((limit) => limit.over)?.over;
+  const isTooMany = cancelled && !resumed && over !== undefined && accepted.trigger.parentId === undefined;
+  return isTooMany ? `: other executions took its place (\`over: ${over}\`)` : undefined;
 }
 
 /** Says which time limit applied: the ensemble's own, or the one from the caller or the parent. */

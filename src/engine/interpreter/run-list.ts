@@ -29,12 +29,12 @@ import { addGuard, enterStep, type GuardChain, type RunBody } from './enter-step
 import { evaluateGuard } from './guards.ts';
 import { markRefused, markStep } from './marks.ts';
 import { endsWalk } from './open-failures.ts';
+import type { RunScope } from './run-scope.ts';
 import { runAgent } from './steps/run-agent.ts';
 import { runChild } from './steps/run-child.ts';
 import { runForeach } from './steps/run-foreach.ts';
 import { runParallel } from './steps/run-parallel.ts';
 import { runRoute } from './steps/run-route.ts';
-import type { RunScope } from './run-scope.ts';
 import { runSleep } from './steps/run-sleep.ts';
 import { runTry } from './steps/run-try.ts';
 import { runWait } from './steps/run-wait.ts';
@@ -44,7 +44,7 @@ import { runSwitch, runWhile } from './steps/run-while.ts';
 export async function runList(list: CompiledList, scope: RunScope, guards: GuardChain): Promise<boolean> {
   const { steps } = list;
   for (let i = 0; i < steps.length; i++) {
-    const turn = scope.run.begin();
+    const turn = scope.run.begin(scope.cancellation);
     if (turn) await turn;
     if (scope.cancellation.reason !== undefined) return false;
     const step = steps[i] as CompiledStep;

@@ -4,19 +4,19 @@ import { copyJson, type Json, type JsonObject, MAX_VALUE_BYTES } from '../base/j
 import { countedBytes } from '../base/json/measure-json.ts';
 import type { CompiledCall, CompiledEnsemble } from '../compiled/compiled-ensemble.ts';
 import type { NameResult, ScopeRun } from '../compiled/expression-scope.ts';
+import type { ResolveComponent } from '../component/component-source.port.ts';
 import type { EventData, EventDetails, EventKind } from '../events/event.ts';
-import { REQUEST_KEY } from '../webhook/kept-request.ts';
 import type { Measure } from '../events/measurement.ts';
+import type { Children } from '../execution/children.port.ts';
+import type { Journal } from '../execution/journal.port.ts';
 import { drawSeedOf } from '../execution/seed.ts';
 import type { NewExecution } from '../execution/stored-execution.ts';
-import type { Children } from '../execution/children.port.ts';
 import type { Clock } from '../host/clock.port.ts';
-import type { ResolveComponent } from '../component/component-source.port.ts';
-import type { Journal } from '../execution/journal.port.ts';
 import type { Logger } from '../host/logger.port.ts';
 import type { LoggedTrace, RunSpan, Tracing } from '../host/telemetry.port.ts';
-import { CancellationScope, MAX_BYTES, MAX_STEPS } from './cancellation-scope.ts';
+import { REQUEST_KEY } from '../webhook/kept-request.ts';
 import type { MaskText } from './attempt/mask-secrets.ts';
+import { CancellationScope, MAX_BYTES, MAX_STEPS } from './cancellation-scope.ts';
 import type { Turns } from './turns.ts';
 
 /** Runs an agent that an operation of a run calls, and returns its result. */
@@ -85,6 +85,10 @@ export class Run implements ScopeRun {
   readonly keepsAll: boolean;
   /** The monotonic instant at which the run is out of time. */
   deadline = Number.POSITIVE_INFINITY;
+  /** It begins no further step. */
+  pauses = false;
+  /** Why it is ended before it begins. */
+  whyEnded: string | undefined;
   /** How many failures nothing has handled yet, at all levels. */
   unhandled = 0;
   /** How many failures there were. */
@@ -125,13 +129,33 @@ export class Run implements ScopeRun {
     this.ports = ports;
   }
 
-  /** Counts a step, and checks the deadline: for a run that never waits, nothing else does. @returns a promise to wait for first, if any */
-  begin(): Promise<void> | undefined {
+  /**
+   * Counts a step, and checks the deadline: for a run that never waits, nothing else does.
+   * @param cancellation - of the level @returns a promise to wait for first, if any
+   */
+  begin(cancellation: CancellationScope): Promise<void> | undefined {
     this.count();
+    if (this.pauses && cancellation.reason === undefined) return this.#halt(cancellation);
     const { turns } = this.ports;
     const isDue = turns.isDue();
     if (turns.now >= this.deadline) this.cancellation.stop('timed_out');
     return isDue ? turns.next() : undefined;
+  }
+
+  /** Waits until the run is suspended, or is stopped. */
+  #halt(cancellation: CancellationScope): Promise<void> | undefined {
+    const resume = this.journal.halt?.();
+    return (
+      resume &&
+      new Promise((resolve) => {
+        const go = () => {
+          resume();
+          resolve();
+        };
+        cancellation.onStop(go);
+        this.exit.onStop(go);
+      })
+    );
   }
 
   /** Counts a block, an item or a round. */

@@ -2,10 +2,10 @@
 
 import { OrchestratorError } from '../base/errors.ts';
 import { formatPath, type JsonObject } from '../base/json/json.ts';
+import type { ConfigIssue } from '../operation/operation.port.ts';
 import { checkJsonSchema } from './check-json-schema.ts';
 import { compileJsonSchema } from './compile-json-schema.ts';
 import type { ValueCheck, ValueProblem } from './rule.ts';
-import type { ConfigIssue } from '../operation/operation.port.ts';
 
 type Path = readonly (string | number)[];
 

@@ -1,11 +1,11 @@
 /** Checks a JSON Schema, so that a mistake in it is reported at its place. */
 
+import { isMap } from '../base/json/is-map.ts';
 import type { Json, JsonObject } from '../base/json/json.ts';
 import { suggestName } from '../base/suggest-name.ts';
 import { describeValue, oneOf, quoted } from '../base/wording.ts';
-import { isMap } from '../base/json/is-map.ts';
-import { LISTS, MAPS, ONE, type SchemaAt, SchemaIndex } from './schema-index.ts';
 import { slowPattern } from './check-pattern.ts';
+import { LISTS, MAPS, ONE, type SchemaAt, SchemaIndex } from './schema-index.ts';
 
 type Path = readonly (string | number)[];
 

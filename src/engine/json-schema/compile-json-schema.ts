@@ -1,7 +1,7 @@
 /** Compiles a JSON Schema to a check that reports every problem of a value and fills in the defaults of missing properties. */
 
-import { copyJson, equalJson, type Json, JsonError, type JsonObject } from '../base/json/json.ts';
 import { isMap } from '../base/json/is-map.ts';
+import { copyJson, equalJson, type Json, JsonError, type JsonObject } from '../base/json/json.ts';
 import { suggestForMany } from '../base/suggest-name.ts';
 import { quoted } from '../base/wording.ts';
 import { CHARACTERS_A_STEP, hasType, LIMITS, typeMessage } from './json-limits.ts';
@@ -11,16 +11,16 @@ import {
   accept,
   addSeen,
   attempt,
-  chain,
   type Compiler,
+  chain,
   explains,
   type Keyword,
   MAX_STEPS,
   newSeen,
-  refuse,
-  reportProblem,
   type Rule,
   type Run,
+  refuse,
+  reportProblem,
   spend,
   TooManySteps,
   typesOf,

@@ -1,10 +1,10 @@
 /** The keywords of JSON Schema that limit one value: its type, its values, its size and its format. */
 
+import { isMap } from '../base/json/is-map.ts';
 import { canonicalJson, type Json, type JsonObject } from '../base/json/json.ts';
 import { KIND_NAMES } from '../base/json/kind-names.ts';
 import { MAX_NAMED } from '../base/suggest-name.ts';
 import { describeValue, oneOf, quoted } from '../base/wording.ts';
-import { isMap } from '../base/json/is-map.ts';
 import { FORMATS } from './json-formats.ts';
 
 /** @param type - a type of a field of `inputs`, or of a JSON Schema */

@@ -2,7 +2,7 @@
 
 import { canonicalJson, type Json, type JsonObject } from '../base/json/json.ts';
 import { SORTED_CHARACTERS_A_STEP } from './json-limits.ts';
-import { accept, attempt, checkPart, type Compiler, ofList, reportProblem, type Rule, spend } from './rule.ts';
+import { accept, attempt, type Compiler, checkPart, ofList, type Rule, reportProblem, spend } from './rule.ts';
 
 export function items(schema: JsonObject, { compile }: Compiler): Rule {
   // In draft 7, `items` is the list, and `additionalItems` is what `items` is now.

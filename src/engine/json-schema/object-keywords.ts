@@ -6,13 +6,13 @@ import { quoted } from '../base/wording.ts';
 import { CHARACTERS_A_STEP } from './json-limits.ts';
 import {
   attempt,
+  type Compiler,
   chain,
   checkPart,
-  type Compiler,
   ofMap,
-  reportProblem,
   type Rule,
   type Run,
+  reportProblem,
   spend,
   type ValueProblem,
   withPart,

@@ -1,8 +1,8 @@
 /** What the checks of JSON Schemas are made of: a rule for each schema, and what one run of a check holds. */
 
+import { isMap } from '../base/json/is-map.ts';
 import type { Json, JsonObject } from '../base/json/json.ts';
 import { formatPath } from '../base/json/json.ts';
-import { isMap } from '../base/json/is-map.ts';
 import { MAX_NAMED, type suggestForMany } from '../base/suggest-name.ts';
 import type { SchemaIndex } from './schema-index.ts';
 

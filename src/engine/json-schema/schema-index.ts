@@ -1,7 +1,7 @@
 /** Where the references of a JSON Schema lead: to a pointer, an `$anchor` or an `$id` inside the same document. */
 
-import type { Json, JsonObject } from '../base/json/json.ts';
 import { isMap } from '../base/json/is-map.ts';
+import type { Json, JsonObject } from '../base/json/json.ts';
 
 /** The keywords that hold one schema, a list of schemas and a map of schemas. */
 export const ONE: readonly string[] = [

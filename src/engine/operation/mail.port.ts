@@ -3,8 +3,8 @@
 import type { JsonObject } from '../base/json/json.ts';
 import type { MaybePromise } from '../base/maybe-promise.ts';
 import type { HttpClient } from '../host/http.port.ts';
-import type { ConfigIssue } from './operation.port.ts';
 import type { WithReady } from '../host/with-ready.port.ts';
+import type { ConfigIssue } from './operation.port.ts';
 
 /** One address. The operation has checked that it is exactly one, of at most 254 characters, without comments and routes. */
 export interface MailAddress {

@@ -82,8 +82,30 @@ export interface OperationContext<Config = JsonObject> {
    * @throws INVALID_INPUT for a `{{ ... }}` that is null because `data` lacks a field that it reads
    */
   render(key: string, data: JsonObject): string | undefined;
+  /**
+   * A transaction of the storage: what it writes is stored together with the result of the step, or not at all. Undefined if the storage
+   * has none, and where results are not stored by themselves (`durability: none`, dry runs).
+   * @throws INVALID_REQUEST in a step with `setState`
+   */
+  readonly transaction?: StepTransaction | undefined;
   /** Sends text to the listeners of `agent.delta` and the streams of events, at once. It is not stored. */
   emitText(text: string): void;
+}
+
+/** A transaction that ends with the result of a step. It begins with its first statement. */
+export interface StepTransaction {
+  /**
+   * Runs one statement on the database of the storage. Statements run one after the other.
+   * @param text - with `$1`, `$2`, ... for the values
+   * @param values - JSON. Objects and lists are bound as JSON text
+   * @returns the rows, with bytes in base64, integers beyond 2^53 and decimals as text, instants as ISO 8601 text; and how many were
+   *   changed or read
+   * @throws the error of the driver. Then the attempt fails, also if the script catches it
+   */
+  query(
+    text: string,
+    values?: readonly unknown[],
+  ): Promise<{ readonly rows: readonly JsonObject[]; readonly count: number }>;
 }
 
 /** An agent that an operation may call. */

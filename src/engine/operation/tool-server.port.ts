@@ -1,7 +1,7 @@
 /** The tool server ports: one server, the client that connects to one, and all servers of an orchestrator. */
 
-import type { Duration } from '../base/time/duration.ts';
 import type { Json, JsonObject } from '../base/json/json.ts';
+import type { Duration } from '../base/time/duration.ts';
 import type { HttpClient } from '../host/http.port.ts';
 import type { WithReady } from '../host/with-ready.port.ts';
 

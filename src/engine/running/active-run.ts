@@ -15,13 +15,13 @@ import { isOrchestratorError, OrchestratorError } from '../base/errors.ts';
 import { andThen, type MaybePromise } from '../base/maybe-promise.ts';
 import { signalsOfEnd } from '../execution/child.ts';
 import type { Execution } from '../execution/execution.ts';
-import { toAgentResults, toExecution } from '../execution/execution-record.ts';
-import type { ExecutionEnd, Handover, Release } from '../execution/stored-execution.ts';
 import type { ExecutionOutcome, InterpretedRun, LoadedDefinition } from '../execution/execution-engine.port.ts';
+import { toAgentResults, toExecution } from '../execution/execution-record.ts';
 import { JournalLostError } from '../execution/journal.port.ts';
+import { changesOf, type ExecutionEnd, type Handover, type Release } from '../execution/stored-execution.ts';
 import type { CommitResult } from '../storage/storage.port.ts';
 import type { HeldExecution } from './held-execution.ts';
-import { RunJournal, type RunDependencies } from './run-journal.ts';
+import { type RunDependencies, RunJournal } from './run-journal.ts';
 
 /** Runs one execution over a run log. An engine creates one for each execution that it runs. */
 export class ActiveRun<Held extends HeldExecution = HeldExecution> {
@@ -85,6 +85,12 @@ export class ActiveRun<Held extends HeldExecution = HeldExecution> {
     this.#run?.stop('cancelled', atOnce);
   }
 
+  /** Pauses it after its current steps. */
+  pause(): void {
+    this.#run?.stop('paused');
+    this.#journal.pause();
+  }
+
   /** Releases it, so that another worker resumes it at once. */
   async release(): Promise<void> {
     this.#leave({ status: 'running', dueAt: this.#dependencies.clock.now(), handover: this.#handover() });
@@ -136,18 +142,18 @@ export class ActiveRun<Held extends HeldExecution = HeldExecution> {
     const duration =
       this.began === undefined ? finishedAt - this.held.startedAt : Math.round(clock.monotonic() - this.began);
     const { waited, reported, usage, components } = this.#journal;
-    const moves = this.held.handover?.moves;
+    const changes = changesOf(this.held.handover);
     const { agents } = reported;
     const end: ExecutionEnd = error
       ? { status, output, error, finishedAt, duration, agents }
       : { status, output, finishedAt, duration, agents };
-    if (waited === 0 && usage.total === undefined && components.all === undefined && !moves) return this.#store(end);
+    if (waited === 0 && usage.total === undefined && components.all === undefined && !changes) return this.#store(end);
     return this.#store({
       ...end,
       ...(waited > 0 && { waited }),
       ...(usage.total && { usage: usage.total }),
       ...(components.all && { components: components.all }),
-      ...(moves && { moves }),
+      ...changes,
     });
   }
 

@@ -1,7 +1,13 @@
 /** An execution that a process holds, as its run receives it. */
 
 import type { CallerSignal } from '../base/time/caller-signal.ts';
-import type { Fold, Handover, NewExecution, StepRecord } from '../execution/stored-execution.ts';
+import {
+  changesOf,
+  type Fold,
+  type Handover,
+  type NewExecution,
+  type StepRecord,
+} from '../execution/stored-execution.ts';
 
 /** An execution that this process holds. */
 export interface HeldExecution {
@@ -13,6 +19,7 @@ export interface HeldExecution {
   /** If the records are only those that this fold names, and those after it. */
   readonly fold?: Fold | undefined;
   readonly cancelled: boolean;
+  readonly isLate?: boolean | undefined;
   /** How many signals were stored for it when it was claimed. */
   readonly signals?: number;
   /** Whether it began before, here or in another process. */
@@ -39,4 +46,23 @@ export function isAfterCrash({
   readonly handover?: Handover | undefined;
 }): boolean {
   return recoveries > (handover?.recoveries ?? 0);
+}
+
+/** What a run leaves to the next one, where a part of it is undefined if there is nothing to leave. */
+export function nextHandover(
+  { recoveries = 0, handover: before }: Pick<HeldExecution, 'recoveries' | 'handover'>,
+  left: Pick<Handover, 'waitingFor' | 'waited'> & { readonly omitted: number } & {
+    readonly [K in 'usage' | 'components' | 'fold' | 'suspendedAt']: Handover[K] | undefined;
+  },
+): Handover {
+  const { waitingFor, waited, omitted, usage, components, fold, suspendedAt } = left;
+  return {
+    ...{ waitingFor, waited, recoveries },
+    ...(usage && { usage }),
+    ...(components && { components }),
+    ...changesOf(before),
+    ...(omitted > 0 && { omitted }),
+    ...(suspendedAt !== undefined && { suspendedAt }),
+    ...(fold && { fold }),
+  };
 }

@@ -1,10 +1,10 @@
 /** The records that a journal keeps in memory: those that a replay returns, and those that the execution's record lists. */
 
 import { jsonTextBytes, maxJsonTextBytes } from '../base/json/measure-json.ts';
-import { AGENTS_IN_RECORD, OUTPUTS_IN_RECORD_BYTES } from '../execution/execution.ts';
-import { outputBudget } from '../execution/execution-record.ts';
 import { blocksAround } from '../ensemble/flow-places.ts';
 import { isMark } from '../ensemble/step-kind.ts';
+import { AGENTS_IN_RECORD, OUTPUTS_IN_RECORD_BYTES } from '../execution/execution.ts';
+import { outputBudget } from '../execution/execution-record.ts';
 import type { StepRecord } from '../execution/stored-execution.ts';
 
 /** For a block of which nothing is stored. */

@@ -2,8 +2,8 @@
 
 import type { Json } from '../base/json/json.ts';
 import type { UsedComponent } from '../component/component.ts';
-import type { StepRecord } from '../execution/stored-execution.ts';
 import type { Journal } from '../execution/journal.port.ts';
+import type { StepRecord } from '../execution/stored-execution.ts';
 import type { MaybePromise } from '../operation/operation.port.ts';
 import { ReplayedRecords } from './journal-records.ts';
 import { PinnedComponents } from './pinned-components.ts';

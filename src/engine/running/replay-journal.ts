@@ -3,10 +3,10 @@
 import type { Json } from '../base/json/json.ts';
 import type { PendingWait } from '../execution/execution.ts';
 import type { ExecutionHistory } from '../execution/execution-history.ts';
-import type { StepRecord } from '../execution/stored-execution.ts';
 import { type Journal, JournalLostError } from '../execution/journal.port.ts';
-import { never, RecordedJournal } from './recorded-journal.ts';
+import type { StepRecord } from '../execution/stored-execution.ts';
 import { callerOf, describeKey, describeRecord, isStep, placeOf } from './describe-record.ts';
+import { never, RecordedJournal } from './recorded-journal.ts';
 
 /** Where a recorded run and today's definition part. */
 export interface ReplayDifference {

@@ -3,13 +3,10 @@
 import type { Json, JsonObject } from '../base/json/json.ts';
 import { andThen, isPromise, type MaybePromise } from '../base/maybe-promise.ts';
 import type { UsedComponent } from '../component/component.ts';
-import { type PendingWait, WAITS_IN_RECORD } from '../execution/execution.ts';
-import { waitedBefore } from '../execution/execution-record.ts';
 import { markOfAttempt, toNote } from '../ensemble/step-kind.ts';
-import type { CommitEntry, ExecutionEnd, Handover, NewSignal } from '../execution/stored-execution.ts';
-import { type FoldedBlock, NEVER, type Release, type StepRecord } from '../execution/stored-execution.ts';
-import type { Clock } from '../host/clock.port.ts';
+import { type PendingWait, WAITS_IN_RECORD } from '../execution/execution.ts';
 import type { LoadedDefinition, Outbox } from '../execution/execution-engine.port.ts';
+import { waitedBefore } from '../execution/execution-record.ts';
 import type {
   Journal,
   StateUpdate,
@@ -19,9 +16,13 @@ import type {
   WaitPlace,
 } from '../execution/journal.port.ts';
 import type { RunLog } from '../execution/run-log.port.ts';
-import type { CommitResult, StoredState } from '../storage/storage.port.ts';
+import type { CommitEntry, ExecutionEnd, Handover, NewSignal } from '../execution/stored-execution.ts';
+import { type FoldedBlock, NEVER, type Release, type StepRecord } from '../execution/stored-execution.ts';
+import type { Clock } from '../host/clock.port.ts';
+import type { RecordedTransaction } from '../storage/recorded-transaction.port.ts';
+import type { CommitResult } from '../storage/storage.port.ts';
 import { FoldedBlocks } from './folded-blocks.ts';
-import { type HeldExecution, isAfterCrash } from './held-execution.ts';
+import { type HeldExecution, isAfterCrash, nextHandover } from './held-execution.ts';
 import { NO_PARTS, ReplayedRecords, ReportedRecords } from './journal-records.ts';
 import { PinnedComponents } from './pinned-components.ts';
 import { RunSignals } from './run-signals.ts';
@@ -73,6 +74,7 @@ export class RunJournal implements Journal {
   #closed = false;
   mayRepeat: boolean;
   readonly fold: Journal['fold'];
+  readonly transact: Journal['transact'];
 
   /** @param loaded - with the durability `none`, all records are stored together with the end */
   constructor(
@@ -93,6 +95,7 @@ export class RunJournal implements Journal {
       this.#folds = folds;
       this.fold = (blockKey, describe) => folds.describe(blockKey, describe);
     }
+    this.transact = this.#storesAtEnd ? undefined : dependencies.log.transact;
     if (held.records) this.#beginReplay(held.records);
     this.#outbox = outbox;
     if (outbox && held.begins) this.#writeBeginning(outbox, held);
@@ -109,7 +112,7 @@ export class RunJournal implements Journal {
       if (stored && stored.attempts >= attempt) return stored;
       this.#replayed.end();
     }
-    return run((record) => this.#store(record, options));
+    return run((record, within) => this.#store(record, options, within));
   }
 
   waitForLease(): Promise<void> | undefined {
@@ -225,23 +228,12 @@ export class RunJournal implements Journal {
   /** What this run leaves to the next one. @param suspendedAt - Unix ms, if all branches wait */
   handover(suspendedAt?: number): Handover {
     const { waits: waitingFor, omitted } = this.#workingBranches.waits(WAITS_IN_RECORD);
-    const { recoveries = 0, handover: { moves } = {} as Partial<Handover> } = this.#held;
-    const { total: usage } = this.usage;
-    const { all: components } = this.components;
-    const fold = this.#folds?.make(this.#signals?.passTaken());
-    return {
-      ...{ waitingFor, waited: this.waited, recoveries },
-      ...(usage && { usage }),
-      ...(components && { components }),
-      ...(moves && { moves }),
-      ...(omitted > 0 && { omitted }),
-      ...(suspendedAt !== undefined && { suspendedAt }),
-      ...(fold && { fold }),
-    };
+    const left = { waitingFor, omitted, waited: this.waited, usage: this.usage.total, components: this.components.all };
+    return nextHandover(this.#held, { ...left, fold: this.#folds?.make(this.#signals?.passTaken()), suspendedAt });
   }
 
   readState(): MaybePromise<JsonObject | undefined> {
-    return andThen(this.#readState(), (state) => state?.value);
+    return andThen(this.#dependencies.log.readState(this.#held.execution.ensemble), (state) => state?.value);
   }
 
   /**
@@ -294,10 +286,6 @@ export class RunJournal implements Journal {
     );
   }
 
-  #readState(): MaybePromise<StoredState | undefined> {
-    return this.#dependencies.log.readState(this.#held.execution.ensemble);
-  }
-
   #beginReplay(records: readonly StepRecord[]): void {
     const { fold } = this.#held;
     this.#replayed = new ReplayedRecords(records, fold && Object.keys(fold.blocks));
@@ -309,8 +297,9 @@ export class RunJournal implements Journal {
     this.usage.addUsage(fold?.usage);
   }
 
-  #store(record: StepRecord | undefined, options: StepOptions): MaybePromise<StepRecord | undefined> {
+  #store(record: StepRecord | undefined, options: StepOptions, within?: RecordedTransaction): ReturnType<StoreRecord> {
     if (!record || this.#closed) return undefined;
+    if (within) return this.#storeWithin(record, within);
     const final = record.retryAt === undefined;
     if (!final || record.attempts > 1) this.mark(markOfAttempt(record));
     if (options.state && final) return this.#storeWithState(record, options.state);
@@ -323,13 +312,26 @@ export class RunJournal implements Journal {
     return isPromise(stored) ? stored.then(() => this.reported.add(record)) : this.reported.add(record);
   }
 
+  /** Stores the result of a step in the transaction in which the step has written. @throws RefusedTransactionError */
+  async #storeWithin(record: StepRecord, within: RecordedTransaction): Promise<StepRecord | undefined> {
+    if (record.attempts > 1) this.mark(markOfAttempt(record));
+    const deferred = this.#takeDeferred();
+    try {
+      await this.#commit(this.#entryOf([...deferred, record]), within);
+    } catch (thrown) {
+      for (const one of deferred) this.#defer(one);
+      throw thrown;
+    }
+    return this.reported.add(record);
+  }
+
   async #storeWithState(made: StepRecord, update: StateUpdate): Promise<StepRecord | undefined> {
-    const { clock } = this.#dependencies;
+    const { clock, log } = this.#dependencies;
     const { ensemble } = this.#held.execution;
     // Taken out at once: other steps may defer records while this step waits for the storage.
     const deferred = this.#takeDeferred();
     const stored = await storeWithState(made, update, {
-      ...{ ensemble, clock, readState: () => this.#readState(), isClosed: () => this.#closed },
+      ...{ ensemble, clock, readState: () => log.readState(ensemble), isClosed: () => this.#closed },
       commit: (record, state) => this.#commit({ ...this.#entryOf([...deferred, record]), ...(state && { state }) }),
     });
     return stored && this.reported.add(stored);
@@ -342,7 +344,7 @@ export class RunJournal implements Journal {
 
   get #workingBranches(): WorkingBranches {
     this.#branches ??= new WorkingBranches(this.#dependencies.clock, this.#held.handover?.waitingFor, {
-      onIdle: (earliest) => this.#suspend(earliest),
+      onIdle: (earliest, pauses) => this.#suspend(earliest, pauses),
       onContinue: () => {
         this.mayRepeat = false;
       },
@@ -350,10 +352,19 @@ export class RunJournal implements Journal {
     return this.#branches;
   }
 
-  #suspend(earliest: number): void {
+  halt(): (() => void) | undefined {
+    return this.#storesAtEnd ? undefined : this.#workingBranches.halt();
+  }
+
+  /** The execution is to be paused. */
+  pause(): void {
+    if (!this.#storesAtEnd) this.#workingBranches.pause();
+  }
+
+  #suspend(earliest: number, pauses: boolean): void {
     if (this.#storesAtEnd || this.#closed) return;
     const dueAt = Math.min(earliest, this.#held.execution.deadlineAt ?? earliest, NEVER);
-    if (dueAt - this.#dependencies.clock.now() >= SUSPEND_FROM_MS) this.#suspendable.suspend(dueAt);
+    if (pauses || dueAt - this.#dependencies.clock.now() >= SUSPEND_FROM_MS) this.#suspendable.suspend(dueAt);
   }
 
   /** The entry of a record, with the deferred ones before it. */
@@ -368,14 +379,15 @@ export class RunJournal implements Journal {
     return { executionId: this.#held.execution.id, epoch: this.#held.epoch, steps };
   }
 
-  #commit(entry: CommitEntry): MaybePromise<CommitResult> {
-    if (this.#background) return this.#background.then(() => this.#write(entry));
-    return this.#write(entry);
+  #commit(entry: CommitEntry, within?: RecordedTransaction): MaybePromise<CommitResult> {
+    if (this.#background) return this.#background.then(() => this.#write(entry, within));
+    return this.#write(entry, within);
   }
 
-  #write(entry: CommitEntry): MaybePromise<CommitResult> {
+  #write(entry: CommitEntry, within?: RecordedTransaction): MaybePromise<CommitResult> {
     this.#folds?.add(entry.steps);
-    const result = this.#dependencies.log.write(this.#outbox ? this.#outbox(entry, this.#held.execution) : entry);
+    const sent = this.#outbox ? this.#outbox(entry, this.#held.execution) : entry;
+    const result = within ? within.commit(sent) : this.#dependencies.log.write(sent);
     const written = isPromise(result)
       ? result.then(checkWritten, (thrown) => failWrite(thrown, entry))
       : checkWritten(result);

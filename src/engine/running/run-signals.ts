@@ -3,11 +3,11 @@
 import type { Json } from '../base/json/json.ts';
 import { isChildSignalName } from '../execution/child.ts';
 import type { PendingWait } from '../execution/execution.ts';
+import type { DecisionFacts, TakenSignal, WaitPlace } from '../execution/journal.port.ts';
+import type { RunLog } from '../execution/run-log.port.ts';
 import { type Fold, isTakenSignal, type NewSignal, type StepRecord } from '../execution/stored-execution.ts';
 import type { Clock } from '../host/clock.port.ts';
-import type { DecisionFacts, TakenSignal, WaitPlace } from '../execution/journal.port.ts';
 import type { MaybePromise } from '../operation/operation.port.ts';
-import type { RunLog } from '../execution/run-log.port.ts';
 
 interface SignalDependencies {
   readonly log: Pick<RunLog, 'listSignals'>;

@@ -7,8 +7,8 @@ import { OrchestratorError } from '../base/errors.ts';
 import type { Json, JsonObject } from '../base/json/json.ts';
 import { andThen } from '../base/maybe-promise.ts';
 import type { ExecutionError } from '../execution/execution.ts';
-import type { StepRecord } from '../execution/stored-execution.ts';
 import type { Journal } from '../execution/journal.port.ts';
+import type { StepRecord } from '../execution/stored-execution.ts';
 import type { MaybePromise, OperationContext } from '../operation/operation.port.ts';
 import { never, RecordedJournal } from './recorded-journal.ts';
 

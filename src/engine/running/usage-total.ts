@@ -1,7 +1,7 @@
 /** What the models of a run used, over all its stored calls. */
 
-import type { TokenUsage } from '../execution/execution.ts';
 import { usageOf } from '../ensemble/step-event.ts';
+import type { TokenUsage } from '../execution/execution.ts';
 import type { StepRecord } from '../execution/stored-execution.ts';
 import { addUsage } from '../operation/token-usage.ts';
 

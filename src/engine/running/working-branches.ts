@@ -5,8 +5,11 @@ import type { WaitPlace } from '../execution/journal.port.ts';
 import type { Clock } from '../host/clock.port.ts';
 
 export interface BranchListener {
-  /** No branch is at work. @param earliest - the earliest instant (Unix ms) at which one continues */
-  onIdle(earliest: number): void;
+  /**
+   * No branch is at work.
+   * @param earliest - the earliest instant (Unix ms) at which one continues @param pauses - the execution is to be paused
+   */
+  onIdle(earliest: number, pauses: boolean): void;
   /** A branch that waited continues. */
   onContinue(): void;
 }
@@ -19,6 +22,9 @@ export class WorkingBranches {
   readonly #earlier: ReadonlyMap<string, PendingWait>;
   readonly #waiting = new Set<{ readonly wait: PendingWait }>();
   #working = 1;
+  /** How many branches stopped before their next step. */
+  #halted = 0;
+  #pauses = false;
   #waitedMs = 0;
   /** The monotonic instant since which no branch is at work. */
   #idleSince: number | undefined;
@@ -41,11 +47,31 @@ export class WorkingBranches {
   change(by: number): void {
     this.#working += by;
     if (by > 0) this.#endIdle();
-    if (by >= 0 || this.#working > 0 || this.#waiting.size === 0) return;
+    if (by < 0) this.#checkIdle();
+  }
+
+  #checkIdle(): void {
+    if (this.#working > 0 || this.#waiting.size + this.#halted === 0) return;
     this.#idleSince ??= this.#clock.monotonic();
-    let earliest = Number.POSITIVE_INFINITY;
+    let earliest = this.#halted > 0 ? this.#clock.now() : Number.POSITIVE_INFINITY;
     for (const { wait } of this.#waiting) if (wait.until !== undefined && wait.until < earliest) earliest = wait.until;
-    this.#listener.onIdle(earliest);
+    this.#listener.onIdle(earliest, this.#pauses);
+  }
+
+  /** The execution is to be paused, also if its branches wait only for a moment. */
+  pause(): void {
+    this.#pauses = true;
+    this.#checkIdle();
+  }
+
+  /** A branch stops before its next step. @returns a function to call when the branch continues */
+  halt(): () => void {
+    this.#halted += 1;
+    this.change(-1);
+    return () => {
+      this.#halted -= 1;
+      this.change(1);
+    };
   }
 
   /** @throws the signal's reason when it aborts first */

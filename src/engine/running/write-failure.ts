@@ -1,15 +1,17 @@
 /** What a failed write means for its run. */
 
 import { isOrchestratorError, messageOf, OrchestratorError } from '../base/errors.ts';
-import type { CommitEntry } from '../execution/stored-execution.ts';
 import { JournalLostError } from '../execution/journal.port.ts';
+import type { CommitEntry } from '../execution/stored-execution.ts';
+import { RefusedTransactionError } from '../storage/recorded-transaction.port.ts';
 import type { CommitResult } from '../storage/storage.port.ts';
 
 /**
  * Turns the failure of a write into what it means for the run.
- * @throws INVALID_OUTPUT when the storage can't hold a value of the entry, otherwise JournalLostError
+ * @throws INVALID_OUTPUT when the storage can't hold a value of the entry, RefusedTransactionError as it is, otherwise JournalLostError
  */
 export function failWrite(cause: unknown, { steps, end }: CommitEntry): never {
+  if (cause instanceof RefusedTransactionError) throw cause;
   if (!isUnstorable(cause)) throw new JournalLostError(cause);
   const last = steps.at(-1);
   const what = end || !last ? 'the end of the execution' : `the result at ${last.key}`;

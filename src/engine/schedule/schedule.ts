@@ -10,9 +10,9 @@
  * Ticks that wait start one by one, the oldest first. Each one starts after the execution of the previous one has ended.
  */
 
-import type { Ticks } from '../base/time/cron.ts';
 import { OrchestratorError } from '../base/errors.ts';
 import type { JsonObject } from '../base/json/json.ts';
+import type { Ticks } from '../base/time/cron.ts';
 
 /** The rules of a schedule, from the ensemble's definition. */
 export interface ScheduleRules {

@@ -3,8 +3,8 @@
  * only says where a page begins, so its check needs no secret.
  */
 
-import { OrchestratorError } from '../base/errors.ts';
 import { hashText } from '../base/bytes/hash.ts';
+import { OrchestratorError } from '../base/errors.ts';
 import { MAX_PAGE } from '../base/read-pages.ts';
 
 export const DEFAULT_PAGE = 100;

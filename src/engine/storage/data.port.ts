@@ -2,8 +2,8 @@
 
 import { OrchestratorError } from '../base/errors.ts';
 import type { Json, JsonObject } from '../base/json/json.ts';
-import type { MaybePromise } from '../operation/operation.port.ts';
 import type { WithReady } from '../host/with-ready.port.ts';
+import type { MaybePromise } from '../operation/operation.port.ts';
 
 /**
  * The longest key. A key has 1 to 512 bytes of UTF-8, without NUL and without halves of surrogate pairs, which UTF-8 can't

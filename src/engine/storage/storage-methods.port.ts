@@ -12,7 +12,16 @@ const METHODS: { readonly [Name in keyof StorageParts]: Methods<StorageParts[Nam
   workers: { register: true, renew: true, unregister: true, reclaimFromDead: true, listHeld: true },
   executions: {
     ...{ claim: true, take: true, poll: true, countQueued: true, requestCancel: true, purge: true, delete: true },
-    ...{ getPinned: true, repin: true },
+    ...{
+      getPinned: true,
+      repin: true,
+      putLimits: true,
+      limitWaits: true,
+      pause: true,
+      resume: true,
+      pauseAll: true,
+      resumeAll: true,
+    },
     ...{ getAccepted: true, getStatus: true, get: true, list: true, findEnded: true, countDescendants: true },
     ...{ findByKey: true, countOpen: true, countAccepted: true },
     ...{ listSteps: true, getStep: true, getSteps: true, skipSteps: true, listEndedWaits: true },

@@ -37,31 +37,32 @@
  * | its worker is considered dead, or unregistered | at the `now` of that call |
  */
 
-import type { CommitEntry } from '../execution/stored-execution.ts';
-import type { KvStore, ObjectStore } from './data.port.ts';
-import type { DefinitionStore } from '../ensemble/definition-store.port.ts';
-import type { DeliveryStore } from '../delivery/delivery-store.port.ts';
-import type { DocumentStore } from './document-store.port.ts';
-import type { ExecutionReader, ExecutionStore } from '../execution/execution-store.port.ts';
 import type { LimitStore } from '../access/limit-store.port.ts';
+import type { TokenStore } from '../access/token-store.port.ts';
+import type { UsageStore } from '../access/usage-store.port.ts';
+import type { DeliveryStore } from '../delivery/delivery-store.port.ts';
+import type { DefinitionStore } from '../ensemble/definition-store.port.ts';
+import type { ExecutionReader, ExecutionStore } from '../execution/execution-store.port.ts';
+import type { CommitEntry } from '../execution/stored-execution.ts';
+import type { WorkerStore } from '../execution/worker-store.port.ts';
 import type { MaybePromise } from '../operation/operation.port.ts';
 import type { ScheduleStore } from '../schedule/schedule-store.port.ts';
 import type { SignalReader, SignalStore } from '../signal/signal-store.port.ts';
+import type { KvStore, ObjectStore } from './data.port.ts';
+import type { DocumentStore } from './document-store.port.ts';
+import type { RecordedTransaction } from './recorded-transaction.port.ts';
 import type { StateStore } from './state-store.port.ts';
-import type { TokenStore } from '../access/token-store.port.ts';
-import type { UsageStore } from '../access/usage-store.port.ts';
-import type { WorkerStore } from '../execution/worker-store.port.ts';
 
-export type * from '../ensemble/definition-store.port.ts';
-export type * from '../delivery/delivery-store.port.ts';
-export type * from './document-store.port.ts';
-export type * from '../execution/execution-store.port.ts';
 export type * from '../access/limit-store.port.ts';
+export type * from '../access/usage-store.port.ts';
+export type * from '../delivery/delivery-store.port.ts';
+export type * from '../ensemble/definition-store.port.ts';
+export type * from '../execution/execution-store.port.ts';
+export type * from '../execution/worker-store.port.ts';
 export type * from '../schedule/schedule-store.port.ts';
 export type * from '../signal/signal-store.port.ts';
+export type * from './document-store.port.ts';
 export type * from './state-store.port.ts';
-export type * from '../access/usage-store.port.ts';
-export type * from '../execution/worker-store.port.ts';
 
 /** The properties of a storage that the engine has to know. */
 export interface StorageCapabilities {
@@ -76,6 +77,8 @@ export interface StorageCapabilities {
   readonly groupedCommits: boolean;
   /** Whether other processes may use the same data. Then the engine renews leases and polls the storage. */
   readonly shared: boolean;
+  /** Whether all connections wait while one has written and not committed, as in SQLite. Default false. */
+  readonly oneWriter?: boolean;
 }
 
 /**
@@ -89,10 +92,11 @@ export interface StorageCapabilities {
  * | state-conflict | the state has another version than the expected one: nothing is stored |
  * | stale | the document that the entry expects has another tag, or is deleted: nothing is stored |
  * | quota-exceeded | the caller has used up the quota of the entry's `charge`: nothing is stored |
- * | slots-taken | the worker would hold the execution, and all slots of the entry's `charge` are taken: nothing is stored |
+ * | slots-taken | the worker would hold the execution, and all slots of the entry's `charge`, or of its limits, are taken: nothing is stored |
+ * | queue-full | a limit of the execution has no slot for it, and may have no more executions queued: nothing is stored |
  *
  * If several results fit, the first of them counts: stored, exists, fenced, state-conflict, stale, quota-exceeded,
- * slots-taken.
+ * queue-full, slots-taken.
  */
 export type CommitResult =
   | 'stored'
@@ -101,7 +105,8 @@ export type CommitResult =
   | 'state-conflict'
   | 'stale'
   | 'quota-exceeded'
-  | 'slots-taken';
+  | 'slots-taken'
+  | 'queue-full';
 
 /** Reads what runs have stored. Every storage is one. */
 export interface RecordReader {
@@ -127,6 +132,15 @@ export interface StorageParts {
   readonly objects: ObjectStore;
 }
 
+/** The part of a storage that writes in a transaction of the caller. Workers are notified of what is due after the commit. */
+export interface TransactionStore {
+  readonly executions: Pick<ExecutionReader, 'getAccepted' | 'getStatus' | 'get' | 'findByKey'>;
+  readonly signals: Pick<SignalStore, 'put'>;
+  readonly commit: Storage['commit'];
+  /** Where the definition of a start is stored, if the storage can't write while the transaction does. Absent: in the storage. */
+  readonly definitions?: DefinitionStore | undefined;
+}
+
 export interface Storage extends StorageParts {
   readonly capabilities: StorageCapabilities;
 
@@ -145,6 +159,17 @@ export interface Storage extends StorageParts {
    * @returns a function that stops the calls
    */
   watch?(listener: () => void): MaybePromise<() => MaybePromise<void>>;
+
+  /**
+   * Reads and writes in a transaction that the caller has begun, on the caller's connection: what it stores is there if and only if the caller
+   * commits. Absent: the storage can't.
+   * @param transaction - what the client of the caller gives for a transaction
+   * @throws INVALID_REQUEST for something else, and for a transaction that has ended or was not begun
+   */
+  within?(transaction: unknown): MaybePromise<TransactionStore>;
+
+  /** A transaction for a step, on the database of the storage. Absent: the storage has none. */
+  transact?(worker: string): RecordedTransaction;
 
   /**
    * Makes the host call `runDue` of the orchestrator at an instant (Unix ms) or soon after, even if this process ends before. A host

@@ -1,11 +1,11 @@
 /** The second stage of the pipeline: identifies the caller, or says why it can't, as a value (RFC 6750; the specification's API tokens, rules 1 and 4). */
 
-import { isOrchestratorError, messageOf, OrchestratorError } from '../../engine/base/errors.ts';
 import { hasScope, type Principal, SCOPES } from '../../engine/access/token.ts';
+import { isOrchestratorError, messageOf, OrchestratorError } from '../../engine/base/errors.ts';
 import type { HostInfo, PlainRequest } from '../../engine/host/host.port.ts';
 import type { HandlerDependencies, HttpCall } from '../call.ts';
-import { type Authenticate, readPrincipal } from './host-principal.ts';
 import { readThing } from '../request/read-id.ts';
+import { type Authenticate, readPrincipal } from './host-principal.ts';
 
 export type Caller =
   | { readonly principal: Principal }

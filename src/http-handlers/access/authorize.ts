@@ -1,12 +1,12 @@
 /** The third stage of the pipeline: finds the route, and checks whether this caller may use it. */
 
-import { OrchestratorError } from '../../engine/base/errors.ts';
 import { hasScope, type Principal, type TokenScope } from '../../engine/access/token.ts';
+import { OrchestratorError } from '../../engine/base/errors.ts';
 import type { PlainRequest } from '../../engine/host/host.port.ts';
-import type { Caller } from './authenticate.ts';
-import { readQuery } from '../request/read-query.ts';
 import { errorReply, type Reply } from '../reply/reply.ts';
+import { readQuery } from '../request/read-query.ts';
 import type { Found, Match, Route } from '../router.ts';
+import type { Caller } from './authenticate.ts';
 
 export interface FoundRoute {
   readonly route: Route;

@@ -1,9 +1,9 @@
 /** A caller that the host identifies by itself: the function that does it, and the check of what it returns. */
 
-import { planProblem } from '../../engine/access/rules/plans.ts';
-import { suggestName } from '../../engine/base/suggest-name.ts';
 import type { Plan } from '../../engine/access/plan.ts';
+import { planProblem } from '../../engine/access/rules/plans.ts';
 import { type Principal, SCOPES, type TokenScope } from '../../engine/access/token.ts';
+import { suggestName } from '../../engine/base/suggest-name.ts';
 import type { HostInfo } from '../../engine/host/host.port.ts';
 
 /** A caller that the host has identified by itself, for example by a session. */

@@ -1,8 +1,8 @@
 /** Counts each request against the limits of its caller and its address, and says in headers how much is left (the specification's limits, rules 2 and 3). */
 
 import type { RequestLimit } from '../../engine/access/rules/limits.ts';
-import { OrchestratorError } from '../../engine/base/errors.ts';
 import type { Principal } from '../../engine/access/token.ts';
+import { OrchestratorError } from '../../engine/base/errors.ts';
 import type { HostInfo, PlainRequest } from '../../engine/host/host.port.ts';
 import type { MaybePromise } from '../../engine/operation/operation.port.ts';
 import type { HandlerDependencies, HttpCall } from '../call.ts';

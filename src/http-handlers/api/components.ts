@@ -1,15 +1,15 @@
 /** `/components...`: registers components, creates versions, and deploys them. The name of the token says who did it. */
 
 import * as z from 'zod/mini';
+import type { Principal } from '../../engine/access/token.ts';
 import { once } from '../../engine/base/once.ts';
 import { COMPONENT_KINDS, compareVersions, type Deployment } from '../../engine/component/component.ts';
 import { deploymentTag } from '../../engine/component/split.ts';
-import type { Principal } from '../../engine/access/token.ts';
 import type { Component } from '../../orchestrator/components/components.ts';
-import { withBodyNotes } from '../request/body-fields.ts';
 import { pageOfList } from '../reply/page-of-list.ts';
-import { page, text } from '../request/read-query.ts';
 import { VALUE_BYTES } from '../reply/response-sizes.ts';
+import { withBodyNotes } from '../request/body-fields.ts';
+import { page, text } from '../request/read-query.ts';
 import { call } from './define-call.ts';
 
 const TEXT = { type: 'string' };

@@ -1,20 +1,20 @@
 /** A call of the API as one record. Its route, its entry in the OpenAPI document and the types of the clients are read from it. */
 
 import * as z from 'zod/mini';
-import { readShape } from '../../engine/base/read-shape.ts';
 import type { Principal } from '../../engine/access/token.ts';
+import { once } from '../../engine/base/once.ts';
+import { readShape } from '../../engine/base/read-shape.ts';
 import type { Orchestrator } from '../../orchestrator/create-orchestrator.ts';
 import type { HttpCall, RouteAccess } from '../call.ts';
+import type { SHAPES } from '../openapi/shapes.ts';
 import { etagOf, readIfMatch } from '../reply/etag.ts';
 import { API_ROOT, locationOf } from '../reply/location.ts';
-import type { SHAPES } from '../openapi/shapes.ts';
+import type { Reply } from '../reply/reply.ts';
 import { withDefinition } from '../request/read-definition.ts';
 import { asUnknown, readThing, type Thing } from '../request/read-id.ts';
 import { PATCH_TYPES, readJson } from '../request/read-json.ts';
 import { type QueryReader, readQuery } from '../request/read-query.ts';
-import type { Reply } from '../reply/reply.ts';
 import type { Route } from '../router.ts';
-import { once } from '../../engine/base/once.ts';
 
 /** The names of the parameters in a path. */
 export type ParamsOf<Key extends string> = Key extends `${string}:${infer Name}/${infer Rest}`

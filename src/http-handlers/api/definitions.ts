@@ -1,15 +1,15 @@
 /** `/workflows`, `/ensembles...` and `/agents...`: lists, shows, creates, changes and deletes definitions. */
 
 import * as z from 'zod/mini';
-import { once } from '../../engine/base/once.ts';
 import { hasScope, type Principal } from '../../engine/access/token.ts';
+import { once } from '../../engine/base/once.ts';
 import type { Orchestrator } from '../../orchestrator/create-orchestrator.ts';
 import type { AgentItem, Definitions, EnsembleItem } from '../../orchestrator/definitions/definitions.ts';
-import { flag, page, text } from '../request/read-query.ts';
-import { type BodyForm, call, type Given, type Queries } from './define-call.ts';
-import { textField, withBodyNotes } from '../request/body-fields.ts';
 import type { EnsembleTraffic } from '../../orchestrator/traffic/traffic.ts';
 import { pageOfList } from '../reply/page-of-list.ts';
+import { textField, withBodyNotes } from '../request/body-fields.ts';
+import { flag, page, text } from '../request/read-query.ts';
+import { type BodyForm, call, type Given, type Queries } from './define-call.ts';
 
 type ItemOf<K> = K extends 'ensemble' ? EnsembleItem : AgentItem;
 /** What a call of one definition gets, whatever its path. */

@@ -3,10 +3,10 @@
 import * as z from 'zod/mini';
 import { once } from '../../engine/base/once.ts';
 import { DELIVERY_STATUSES } from '../../engine/delivery/delivery.ts';
-import { instantField, readInstantField, textField } from '../request/body-fields.ts';
 import { pageOfList } from '../reply/page-of-list.ts';
-import { executionId, instant, page, text, word } from '../request/read-query.ts';
 import { LIST_BYTES, VALUE_BYTES } from '../reply/response-sizes.ts';
+import { instantField, readInstantField, textField } from '../request/body-fields.ts';
+import { executionId, instant, page, text, word } from '../request/read-query.ts';
 import { call } from './define-call.ts';
 
 const replayBody = once(() =>

@@ -1,10 +1,10 @@
 /** One execution's events as server-sent events, as fast as the reader takes them, with a heartbeat when there are none. */
 
-import type { CancelTimer } from '../../engine/host/clock.port.ts';
-import { countedBytes, HeldBytes } from '../request/byte-budget.ts';
-import type { HandlerDependencies } from '../call.ts';
 import type { OrchestratorEvent } from '../../engine/events/event.ts';
+import type { CancelTimer } from '../../engine/host/clock.port.ts';
 import type { Masking } from '../../engine/host/masking.port.ts';
+import type { HandlerDependencies } from '../call.ts';
+import { countedBytes, HeldBytes } from '../request/byte-budget.ts';
 
 /** Before an event, the caller's token is checked again when the last check is longer ago than this, in ms. */
 const ALLOWED_FOR_MS = 1_000;

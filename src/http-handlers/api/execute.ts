@@ -1,24 +1,24 @@
 /** `POST /execute/...`: starts an ensemble or an agent, and waits for its end up to the limits of the caller and the host. */
 
 import * as z from 'zod/mini';
+import { hasScope } from '../../engine/access/token.ts';
 import { isOrchestratorError, OrchestratorError } from '../../engine/base/errors.ts';
 import { once } from '../../engine/base/once.ts';
 import { readShape } from '../../engine/base/read-shape.ts';
 import { type Execution, type ExecutionStatus, isFinal } from '../../engine/execution/execution.ts';
 import { areTags, isOwnId, START_RULES } from '../../engine/execution/start-once.ts';
-import { hasScope } from '../../engine/access/token.ts';
-import { demandScope } from '../access/authorize.ts';
 import type { ExecuteOptions } from '../../orchestrator/runs/execute-options.ts';
 import type { ExecutionHandle } from '../../orchestrator/runs/handles.ts';
+import { demandScope } from '../access/authorize.ts';
 import { awaitEnd } from '../await-end.ts';
-import { withBodyNotes, objectField } from '../request/body-fields.ts';
 import type { HttpCall } from '../call.ts';
 import { locationOf } from '../reply/location.ts';
+import { errorReply, type Reply } from '../reply/reply.ts';
+import { objectField, withBodyNotes } from '../request/body-fields.ts';
 import { readCallChain } from '../request/read-call-chain.ts';
 import { isObject, readJson } from '../request/read-json.ts';
-import { errorReply, type Reply } from '../reply/reply.ts';
-import { readIdempotencyKey } from '../run-once.ts';
 import { executionId, flag } from '../request/read-query.ts';
+import { readIdempotencyKey } from '../run-once.ts';
 import { Answer, call, type QueryOf } from './define-call.ts';
 import type { Accepted } from './execution-control.ts';
 

@@ -1,15 +1,15 @@
 /** `GET /executions...`: lists executions, and shows one, its agent runs and its events. */
 
 import { OrchestratorError } from '../../engine/base/errors.ts';
-import { readEventId } from '../../engine/storage/cursor.ts';
-import { EXECUTION_STATUSES, isFinal } from '../../engine/execution/execution.ts';
 import { agentAlone, NAME_PATTERN } from '../../engine/ensemble/name.ts';
+import { EXECUTION_STATUSES, isFinal } from '../../engine/execution/execution.ts';
+import { readEventId } from '../../engine/storage/cursor.ts';
 import { isStillAllowed } from '../access/authenticate.ts';
 import type { HttpCall } from '../call.ts';
-import { asUnknown } from '../request/read-id.ts';
-import { count, executionId, flag, instant, page, text, word } from '../request/read-query.ts';
 import { EVENT_STREAM } from '../reply/reply.ts';
 import { LIST_BYTES, PAGE_BYTES, VALUE_BYTES } from '../reply/response-sizes.ts';
+import { asUnknown } from '../request/read-id.ts';
+import { count, executionId, flag, instant, page, text, word } from '../request/read-query.ts';
 import { Answer, call, type Given, type Queries } from './define-call.ts';
 import { eventStream } from './event-stream.ts';
 

@@ -1,22 +1,31 @@
-/** `/jobs...`: what cancels, retries, moves or deletes many executions. */
+/** `/jobs...`: what changes many executions. */
 
 import * as z from 'zod/mini';
-import { once } from '../../engine/base/once.ts';
-import { EXECUTION_STATUSES } from '../../engine/execution/execution.ts';
-import { agentAlone } from '../../engine/ensemble/name.ts';
 import { hasScope, type Principal } from '../../engine/access/token.ts';
+import { once } from '../../engine/base/once.ts';
+import { agentAlone } from '../../engine/ensemble/name.ts';
+import { EXECUTION_STATUSES, JOB_ACTIONS } from '../../engine/execution/execution.ts';
 import { demandScope } from '../access/authorize.ts';
-import { instantField, moveFields, readInstantField, textField } from '../request/body-fields.ts';
 import { byId, pageOfList } from '../reply/page-of-list.ts';
+import { LIST_BYTES } from '../reply/response-sizes.ts';
+import {
+  changeOf,
+  instantField,
+  moveFields,
+  objectField,
+  readInstantField,
+  textField,
+} from '../request/body-fields.ts';
 import { readExecutionId } from '../request/read-id.ts';
 import { page } from '../request/read-query.ts';
-import { LIST_BYTES } from '../reply/response-sizes.ts';
 import { call } from './define-call.ts';
 
 const jobBody = once(() =>
   z.strictObject({
-    action: z.enum(['cancel', 'retry', 'move', 'delete'], { error: 'must be `cancel`, `retry`, `move` or `delete`' }),
+    action: z.enum(JOB_ACTIONS, { error: `must be one of ${JOB_ACTIONS.join(', ')}` }),
     ...moveFields(),
+    ...{ from: textField(), definition: textField(), input: objectField(), reason: textField() },
+    ...{ newKeys: z.optional(z.boolean('must be true or false')), key: textField(), output: z.optional(z.any()) },
     filter: z.strictObject(
       {
         ...{ ensemble: textField(), parentId: textField(), tag: textField(), search: textField() },
@@ -45,22 +54,23 @@ export const jobCalls = [
   }),
   call('POST /jobs', {
     id: 'createJob',
-    summary: 'Cancels, retries, moves or deletes many executions',
+    summary: 'Cancels, retries, pauses, completes, moves or deletes many executions',
     scope: 'execute:ensembles',
     body: jobBody,
     replies: { 202: 'Job' },
-    async run({ orchestrator, principal, body: { action, filter, to, map } }) {
+    async run({ orchestrator, principal, body: { filter, reason, ...body }, http }) {
+      const { action } = body;
       refuseDeletion(action, principal);
       refuseAgents(filter.ensemble, principal);
       return orchestrator.jobs.create({
-        ...{ action, to, map },
+        ...body,
         filter: {
           ...filter,
           parentId: readExecutionId(filter.parentId, 'filter.parentId'),
           since: readInstantField(filter.since, 'filter.since'),
           until: readInstantField(filter.until, 'filter.until'),
         },
-        ...(principal && { principal }),
+        ...changeOf(http, { reason }),
       });
     },
     location: ({ id }) => `/jobs/${id}`,
@@ -80,10 +90,10 @@ export const jobCalls = [
     scope: 'execute:ensembles',
     of: 'job',
     replies: { 200: 'StoppedJob' },
-    async run({ orchestrator: { jobs }, id, principal }) {
+    async run({ orchestrator: { jobs }, id, principal, http }) {
       const { action } = await jobs.get(id);
       refuseDeletion(action, principal);
-      const { status, ...job } = await jobs.stop(id);
+      const { status, ...job } = await jobs.stop(id, changeOf(http));
       // Who may not read executions learns of none.
       const mayRead = !principal || hasScope(principal, 'read:executions');
       return mayRead ? { status, ...job } : { id, action, status };

@@ -1,5 +1,6 @@
 /** The calls of the API, and the routes that they are. */
 
+import { auditCalls } from './audit.ts';
 import { componentCalls } from './components.ts';
 import { type Call, type CallRoute, routeOf } from './define-call.ts';
 import { definitionCalls, trafficCalls, versionCalls, workflowCalls } from './definitions.ts';
@@ -24,6 +25,7 @@ const CALLS = [
   ...executionCalls,
   ...executionControlCalls,
   ...jobCalls,
+  ...auditCalls,
   ...deliveryCalls,
   ...scheduleCalls,
   ...workflowCalls,

@@ -1,7 +1,7 @@
 /** `GET /usage`: what the presented token has used (the specification's Usage). `GET /caller`: who presented it. */
 
-import { OrchestratorError } from '../../engine/base/errors.ts';
 import type { Principal } from '../../engine/access/token.ts';
+import { OrchestratorError } from '../../engine/base/errors.ts';
 import { call } from './define-call.ts';
 
 export const callerCalls = [

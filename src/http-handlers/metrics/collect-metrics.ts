@@ -1,6 +1,5 @@
 /** Counts what the executions of this process do, and writes it as Prometheus reads it (text format 0.0.4). */
 
-import type { OpenCounts } from '../../engine/execution/execution.ts';
 import {
   boundsOf,
   GAUGES,
@@ -10,6 +9,7 @@ import {
   type Metric,
   measurementsOf,
 } from '../../engine/events/measurement.ts';
+import type { OpenCounts } from '../../engine/execution/execution.ts';
 import type { Measured } from '../../engine/host/masking.port.ts';
 import type { Orchestrator } from '../../orchestrator/create-orchestrator.ts';
 

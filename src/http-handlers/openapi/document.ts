@@ -2,10 +2,10 @@
 
 import * as z from 'zod/mini';
 import type { BodyForm, CallRoute } from '../api/define-call.ts';
-import { bodyNotes } from '../request/body-fields.ts';
 import { API_ROOT } from '../reply/location.ts';
-import { DEFINITION_TYPES, PATCH_TYPES } from '../request/read-json.ts';
 import { STATUS } from '../reply/status.ts';
+import { bodyNotes } from '../request/body-fields.ts';
+import { DEFINITION_TYPES, PATCH_TYPES } from '../request/read-json.ts';
 import { ref, type Schema, SHAPES } from './shapes.ts';
 
 export interface DocumentOptions {

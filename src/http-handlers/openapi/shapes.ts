@@ -1,10 +1,11 @@
 /** The values in the responses of the API, as JSON Schemas. A test compares every response of the HTTP tests with them. */
 
-import { COMPONENT_KINDS } from '../../engine/component/component.ts';
-import { DELIVERY_STATUSES, NOTIFIED_EVENTS } from '../../engine/delivery/delivery.ts';
-import { EXECUTION_STATUSES } from '../../engine/execution/execution.ts';
+import { AUDIT_ACTIONS } from '../../engine/access/audit-entry.ts';
 import { PLANS } from '../../engine/access/plan.ts';
 import { SCOPES } from '../../engine/access/token.ts';
+import { COMPONENT_KINDS } from '../../engine/component/component.ts';
+import { DELIVERY_STATUSES, NOTIFIED_EVENTS } from '../../engine/delivery/delivery.ts';
+import { EXECUTION_STATUSES, JOB_ACTIONS } from '../../engine/execution/execution.ts';
 import { STATUS } from '../reply/status.ts';
 
 export type Schema = Readonly<Record<string, unknown>>;
@@ -86,6 +87,16 @@ const executionShapes = {
     ...{ 'method?': text, 'path?': text, 'cron?': text, 'timezone?': text, 'scheduledAt?': instant },
     'dryRun?': object({ 'like?': text, 'runScripts?': flag }),
     'traffic?': object({ 'split?': mapOf(figure), 'shadow?': text }),
+    'retry?': object({
+      ...{
+        'from?': text,
+        'definition?': text,
+        'input?': always(true),
+        'completed?': text,
+        'by?': text,
+        'reason?': text,
+      },
+    }),
   }),
   PlannedStep: object({
     ...{ key: text, kind: oneOf(['agent', 'wait', 'sleep', 'ensemble', 'while']), name: text, at: ms },
@@ -102,8 +113,8 @@ const executionShapes = {
   }),
   PendingWait: object({
     key: text,
-    kind: oneOf(['signal', 'sleep', 'retry', 'child']),
-    ...{ 'name?': text, 'executionId?': text, since: instant, 'until?': instant },
+    kind: oneOf(['signal', 'sleep', 'retry', 'child', 'limit']),
+    ...{ 'name?': text, 'executionId?': text, 'position?': whole, since: instant, 'until?': instant },
   }),
   SignalForm: object({ 'title?': text, 'text?': text, 'fields?': anyObject }),
   AgentResult: object({
@@ -121,6 +132,7 @@ const executionShapes = {
   Execution: object({
     ...{ id: text, ensemble: text, version: text, status: ref('ExecutionStatus'), trigger: ref('Trigger') },
     ...{ 'dryRun?': always(true), 'plan?': list(ref('PlannedStep')), 'moves?': list(ref('ExecutionMove')) },
+    'completions?': list(object({ key: text, at: instant, 'by?': text, 'reason?': text })),
     ...{ tags: list(text), input: json, 'output?': json, 'partialOutput?': json, 'error?': ref('ExecutionError') },
     ...{ createdAt: instant, 'startedAt?': instant, 'finishedAt?': instant, 'deadlineAt?': instant, 'duration?': ms },
     ...{ 'retryOf?': text, 'retriedBy?': text, 'parentId?': text, metrics: ref('Metrics') },
@@ -135,6 +147,8 @@ const executionShapes = {
     'end?': anyObject,
   }),
   ExecutionMove: object({ from: text, to: text, at: instant, 'by?': text, 'map?': mapOf(text) }),
+  Changed: object({ changed: whole }),
+  Pauses: object({ pauses: list(object({ 'ensemble?': text, since: instant })) }),
   Moves: object({
     ...{ matched: whole, moved: whole, unchanged: whole, refused: whole },
     refusals: list(object({ executionId: text, ensemble: text, at: text, expected: json, found: json, reason: text })),
@@ -156,7 +170,7 @@ const executionShapes = {
   Steps: page('steps', 'Step'),
   OpenCount: object({ count: whole, 'oldestAt?': instant }),
   OpenCounts: object({
-    ...{ queued: ref('OpenCount'), running: ref('OpenCount'), waiting: ref('OpenCount') },
+    ...{ queued: ref('OpenCount'), running: ref('OpenCount'), waiting: ref('OpenCount'), paused: ref('OpenCount') },
     unresolved: ref('OpenCount'),
     lastHour: whole,
   }),
@@ -166,8 +180,9 @@ const executionShapes = {
   Ticket: object({ ticket: text, expiresAt: instant }),
   Job: object({
     id: text,
-    action: oneOf(['cancel', 'retry', 'move', 'delete']),
-    ...{ filter: anyObject, 'to?': text, 'map?': mapOf(text) },
+    action: oneOf(JOB_ACTIONS),
+    ...{ filter: anyObject, 'to?': text, 'map?': mapOf(text), 'from?': text, 'definition?': text, 'input?': json },
+    ...{ 'newKeys?': flag, 'key?': text, 'output?': json, 'reason?': text },
     'by?': object({ tokenId: text, name: text }),
     status: oneOf(['running', 'completed', 'stopped', 'failed']),
     ...{ seen: whole, changed: whole, unchanged: whole, failed: whole },
@@ -176,6 +191,14 @@ const executionShapes = {
     ...{ createdAt: instant, 'finishedAt?': instant },
   }),
   Jobs: page('jobs', 'Job'),
+  AuditEntry: object({
+    ...{ id: text, at: instant, action: oneOf(AUDIT_ACTIONS), target: anyObject },
+    'by?': object({ name: text, 'tokenId?': text }),
+    from: object({ type: oneOf(['call', 'http']), 'address?': text, 'requestId?': text }),
+    ...{ 'reason?': text, 'options?': anyObject, 'before?': anyObject, 'after?': anyObject },
+    'error?': object({ code: text, message: text }),
+  }),
+  AuditEntries: page('entries', 'AuditEntry'),
   StoppedJob: either(ref('Job'), object({ id: text, action: text, status: text })),
 };
 

@@ -4,6 +4,9 @@ import * as z from 'zod/mini';
 import { OrchestratorError } from '../../engine/base/errors.ts';
 import { once } from '../../engine/base/once.ts';
 import { readInstant } from '../../engine/base/time/read-instant.ts';
+import type { OperatorOptions } from '../../orchestrator/operators/operator-options.ts';
+import { addressOf } from '../access/rate-limit.ts';
+import type { HttpCall } from '../call.ts';
 import { isObject } from './read-json.ts';
 
 type Notes = Readonly<Record<string, unknown>>;
@@ -32,6 +35,15 @@ export const moveFields = () => ({
   to: textField(),
   map: z.optional(z.record(z.string(), z.string(), { error: 'must have the new name of each old one' })),
 });
+
+/** Who asks for a change, why, and from where: for the audit log. */
+export function changeOf(
+  { principal, request, host, dependencies, requestId }: HttpCall,
+  { reason }: { readonly reason?: string | undefined } = {},
+): OperatorOptions {
+  const source = { type: 'http', address: addressOf(request, host, dependencies), requestId } as const;
+  return { source, ...(principal && { principal }), ...(reason !== undefined && { reason }) };
+}
 
 /** An instant: Unix ms or ISO 8601. {@link readInstantField} reads it. */
 export const instantField = () =>

@@ -1,8 +1,8 @@
 /** Reads names and ids from a path. A malformed name or id is NOT_FOUND without a read of the storage. */
 
 import { isOrchestratorError, OrchestratorError } from '../../engine/base/errors.ts';
-import { EXECUTION_ID } from '../../engine/execution/id.ts';
 import { NAME_PATTERN } from '../../engine/ensemble/name.ts';
+import { EXECUTION_ID } from '../../engine/execution/id.ts';
 
 const IDS = {
   execution: EXECUTION_ID,

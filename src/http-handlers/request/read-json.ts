@@ -3,8 +3,8 @@
 import { OrchestratorError } from '../../engine/base/errors.ts';
 import { isPromise } from '../../engine/base/maybe-promise.ts';
 import type { PlainRequest } from '../../engine/host/host.port.ts';
-import { weighJson } from './byte-budget.ts';
 import type { HandlerDependencies, HttpCall } from '../call.ts';
+import { weighJson } from './byte-budget.ts';
 
 const JSON_TYPES: readonly string[] = ['application/json'];
 /** The types of a JSON Merge Patch. */

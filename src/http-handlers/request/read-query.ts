@@ -1,8 +1,8 @@
 /** Reads a request's query: known parameters only, each at most once. */
 
 import { OrchestratorError } from '../../engine/base/errors.ts';
-import { readInstant } from '../../engine/base/time/read-instant.ts';
 import { suggestName } from '../../engine/base/suggest-name.ts';
+import { readInstant } from '../../engine/base/time/read-instant.ts';
 import { readExecutionId } from './read-id.ts';
 
 /** One parameter of a query: how its text is read, and its schema in the OpenAPI document. */

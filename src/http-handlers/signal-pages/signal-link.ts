@@ -7,8 +7,8 @@ import type { SignalLinkState } from '../../engine/signal/signal-page.ts';
 import { BODY_TYPES } from '../../engine/webhook/webhook.ts';
 import type { SignalLinkStatus } from '../../orchestrator/signals/signal-links.ts';
 import type { HttpCall } from '../call.ts';
-import { decodeText, readBytes } from '../request/read-json.ts';
 import type { Reply } from '../reply/reply.ts';
+import { decodeText, readBytes } from '../request/read-json.ts';
 import type { Route } from '../router.ts';
 
 /** The link is the credential, so these routes need no token. */

@@ -1,8 +1,8 @@
 /** Finds the webhook of a request, as a match like that of a route. */
 
 import { isPromise, type MaybePromise } from '../../engine/base/maybe-promise.ts';
-import { WEBHOOK_ROOT } from '../../engine/webhook/webhook.ts';
 import type { PlainRequest } from '../../engine/host/host.port.ts';
+import { WEBHOOK_ROOT } from '../../engine/webhook/webhook.ts';
 import type { ServedWebhook, ServedWebhooks } from '../../orchestrator/webhooks/webhooks.ts';
 import type { HandlerDependencies } from '../call.ts';
 import type { Found, Match, Route } from '../router.ts';

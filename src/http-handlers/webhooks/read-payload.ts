@@ -2,8 +2,8 @@
 
 import { OrchestratorError } from '../../engine/base/errors.ts';
 import type { Json, JsonObject } from '../../engine/base/json/json.ts';
-import { BODY_TYPES, type BodyKind } from '../../engine/webhook/webhook.ts';
 import { bodyWasRead } from '../../engine/host/host.port.ts';
+import { BODY_TYPES, type BodyKind } from '../../engine/webhook/webhook.ts';
 import type { ServedWebhook } from '../../orchestrator/webhooks/webhooks.ts';
 import type { HttpCall } from '../call.ts';
 import { checkCharset, decodeText, parseJson, readBytes, refuseCoding, weigh } from '../request/read-json.ts';

@@ -5,12 +5,12 @@ import type { Json, JsonObject } from '../../engine/base/json/json.ts';
 import type { Execution } from '../../engine/execution/execution.ts';
 import type { PlainRequest } from '../../engine/host/host.port.ts';
 import type { ServedWebhook, WebhookRequest } from '../../orchestrator/webhooks/webhooks.ts';
+import { countWebhookRequest, refuseExcess, setLimitHeaders } from '../access/rate-limit.ts';
 import { awaitEnd } from '../await-end.ts';
 import type { HttpCall } from '../call.ts';
-import { countWebhookRequest, refuseExcess, setLimitHeaders } from '../access/rate-limit.ts';
-import { readCallChain } from '../request/read-call-chain.ts';
 import { errorReply, type Reply } from '../reply/reply.ts';
 import { STATUS } from '../reply/status.ts';
+import { readCallChain } from '../request/read-call-chain.ts';
 import { fieldsOf, type Payload, payloadReader } from './read-payload.ts';
 
 /** Headers that may hold a credential: no execution reads them. */

@@ -4,9 +4,9 @@ import { toBase64 } from '../../engine/base/bytes/base64.ts';
 import { OrchestratorError } from '../../engine/base/errors.ts';
 import { copyJson, type Json, JsonError, MAX_DEPTH } from '../../engine/base/json/json.ts';
 import { nestsTooDeep } from '../../engine/base/json/json-text.ts';
+import type { HttpResponse } from '../../engine/host/http.port.ts';
 import { decodeText, maskSent } from '../../engine/host/peer-text.ts';
 import { isRetryableStatus, parseRetryAfter } from '../../engine/host/retry-after.ts';
-import type { HttpResponse } from '../../engine/host/http.port.ts';
 import type { ApiRequest } from './request.ts';
 
 const MAX_ERROR_BODY = 1000;

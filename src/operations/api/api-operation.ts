@@ -2,8 +2,8 @@
 
 import { isOrchestratorError, OrchestratorError } from '../../engine/base/errors.ts';
 import type { Json, JsonObject } from '../../engine/base/json/json.ts';
-import { checkBySchema, describeProblems } from '../../engine/json-schema/check-by-schema.ts';
 import type { HttpClient, HttpResponse } from '../../engine/host/http.port.ts';
+import { checkBySchema, describeProblems } from '../../engine/json-schema/check-by-schema.ts';
 import type { Operation, OperationContext } from '../../engine/operation/operation.port.ts';
 import { type ApiOutput, describeRequest, readBody, statusFailure } from './answer.ts';
 import { checkApiConfig } from './check-config.ts';

@@ -1,9 +1,9 @@
 /** The checks of an `api` config when a definition is loaded. */
 
-import type { JsonObject } from '../../engine/base/json/json.ts';
-import { schemaIssues } from '../../engine/json-schema/check-by-schema.ts';
 import { isMap } from '../../engine/base/json/is-map.ts';
+import type { JsonObject } from '../../engine/base/json/json.ts';
 import { headerProblem } from '../../engine/host/http-header.ts';
+import { schemaIssues } from '../../engine/json-schema/check-by-schema.ts';
 import type { ConfigIssue } from '../../engine/operation/operation.port.ts';
 
 /** The keys that say what is sent. */

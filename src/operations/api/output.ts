@@ -1,7 +1,7 @@
 /** What an `api` agent returns, as a JSON Schema. */
 
-import type { JsonObject } from '../../engine/base/json/json.ts';
 import { isMap } from '../../engine/base/json/is-map.ts';
+import type { JsonObject } from '../../engine/base/json/json.ts';
 import { partSchema } from '../../engine/json-schema/check-json-schema.ts';
 import type { NeededValue } from '../../engine/operation/operation.port.ts';
 

@@ -1,8 +1,8 @@
 /** Turns an evaluated `api` config into the request to send. */
 
 import { toBase64 } from '../../engine/base/bytes/base64.ts';
-import { toMs } from '../../engine/base/time/duration.ts';
 import { OrchestratorError } from '../../engine/base/errors.ts';
+import { toMs } from '../../engine/base/time/duration.ts';
 import type { HttpRequest } from '../../engine/host/http.port.ts';
 import type { OperationContext } from '../../engine/operation/operation.port.ts';
 import { encodeForm, toBody } from './body.ts';

@@ -7,7 +7,12 @@ import { isPromise } from '../../engine/base/maybe-promise.ts';
 import { once } from '../../engine/base/once.ts';
 import { suggestName } from '../../engine/base/suggest-name.ts';
 import type { Logger } from '../../engine/host/logger.port.ts';
-import type { ExecutionInfo, Operation, OperationContext } from '../../engine/operation/operation.port.ts';
+import type {
+  ExecutionInfo,
+  Operation,
+  OperationContext,
+  StepTransaction,
+} from '../../engine/operation/operation.port.ts';
 import { isStandardSchema } from '../../engine/operation/standard-schema.port.ts';
 import { type DefinedScript, runScript } from './define-script.ts';
 import type { Script, ScriptContext } from './script.ts';
@@ -124,5 +129,13 @@ class CodeContext implements ScriptContext {
 
   get execution(): ExecutionInfo {
     return this.#context.execution;
+  }
+
+  get transaction(): StepTransaction {
+    const { transaction } = this.#context;
+    if (transaction) return transaction;
+    const message =
+      '`context.transaction` needs `postgresStorage`, and an ensemble whose results are stored step by step: not `durability: none`, and no dry run';
+    throw new OrchestratorError('NOT_CONFIGURED', message);
   }
 }

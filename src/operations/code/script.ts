@@ -2,7 +2,7 @@
 
 import type { JsonObject } from '../../engine/base/json/json.ts';
 import type { Logger } from '../../engine/host/logger.port.ts';
-import type { ExecutionInfo } from '../../engine/operation/operation.port.ts';
+import type { ExecutionInfo, StepTransaction } from '../../engine/operation/operation.port.ts';
 
 /** What a script receives. */
 // biome-ignore lint/suspicious/noExplicitAny: the shape of an input is written in the definition, where TypeScript can't see it
@@ -26,6 +26,13 @@ export interface ScriptContext<Input = any> {
   readonly idempotencyKey: string;
   readonly logger: Logger;
   readonly execution: ExecutionInfo;
+  /**
+   * Writes rows of your app in the same transaction as the result of this step, so that both happen exactly once, also after a crash. With
+   * `postgresStorage`, on its database. The transaction begins with the first statement; it is committed when the script has returned, and
+   * rolled back if it throws.
+   * @throws NOT_CONFIGURED with another storage, with `durability: none` and in a dry run; INVALID_REQUEST in a step with `setState`
+   */
+  readonly transaction: StepTransaction;
 }
 
 /**

@@ -16,10 +16,10 @@
 
 import { type ErrorCode, isOrchestratorError, messageOf, OrchestratorError } from '../../engine/base/errors.ts';
 import type { Json, JsonObject } from '../../engine/base/json/json.ts';
+import type { Clock } from '../../engine/host/clock.port.ts';
 import { MAX_BATCH, type Recipient } from './config.ts';
 import { type CommonParts, commonParts, recipientAddress, recipientMessage } from './message.ts';
 import { type Sending, sendMail } from './send.ts';
-import type { Clock } from '../../engine/host/clock.port.ts';
 
 /** A recipient that the mail was not sent to. */
 export interface BatchFailure {

@@ -3,8 +3,8 @@
 import type { Json, JsonObject } from '../../engine/base/json/json.ts';
 import { suggestName } from '../../engine/base/suggest-name.ts';
 import { oneOf, quoted } from '../../engine/base/wording.ts';
-import { lineProblem, mailHeaderProblem, readAddress } from '../../engine/operation/mail-fields.ts';
 import type { MailSender } from '../../engine/operation/mail.port.ts';
+import { lineProblem, mailHeaderProblem, readAddress } from '../../engine/operation/mail-fields.ts';
 import type { ConfigIssue } from '../../engine/operation/operation.port.ts';
 import { OWN_KEYS, settingsOf } from './config.ts';
 

@@ -1,10 +1,10 @@
 /** The config of the `email` operation. */
 
 import * as z from 'zod/mini';
-import type { WrittenDuration } from '../../engine/base/time/duration.ts';
-import { durationSchema } from '../../engine/base/time/duration-schema.ts';
 import type { Json, JsonObject } from '../../engine/base/json/json.ts';
 import { once } from '../../engine/base/once.ts';
+import type { WrittenDuration } from '../../engine/base/time/duration.ts';
+import { durationSchema } from '../../engine/base/time/duration-schema.ts';
 import type { StandardSchema } from '../../engine/operation/standard-schema.port.ts';
 
 /** Null means absent in every field, so that an expression can leave an option out. A sender may have further keys: its settings. */

@@ -2,9 +2,10 @@
 
 import { utf8ToBytes } from '@noble/hashes/utils.js';
 import { fromBase64 } from '../../engine/base/bytes/base64.ts';
-import { OrchestratorError } from '../../engine/base/errors.ts';
 import { hashText } from '../../engine/base/bytes/hash.ts';
+import { OrchestratorError } from '../../engine/base/errors.ts';
 import type { JsonObject } from '../../engine/base/json/json.ts';
+import type { MailAddress, MailAttachment, MailMessage } from '../../engine/operation/mail.port.ts';
 import {
   lineProblem,
   mailHeaderProblem,
@@ -13,7 +14,6 @@ import {
   readFilename,
   readPlainAddress,
 } from '../../engine/operation/mail-fields.ts';
-import type { MailAddress, MailAttachment, MailMessage } from '../../engine/operation/mail.port.ts';
 import type { OperationContext } from '../../engine/operation/operation.port.ts';
 import { type AttachmentConfig, type EmailConfig, MAX_RECIPIENTS } from './config.ts';
 

@@ -1,8 +1,8 @@
 /** One call of a mail sender, with a timeout, whose failures say nothing that is secret. */
 
-import { toMs } from '../../engine/base/time/duration.ts';
 import { isOrchestratorError, messageOf, OrchestratorError } from '../../engine/base/errors.ts';
 import type { Json, JsonObject } from '../../engine/base/json/json.ts';
+import { toMs } from '../../engine/base/time/duration.ts';
 import { underDeadline } from '../../engine/base/time/under-deadline.ts';
 import type { Clock } from '../../engine/host/clock.port.ts';
 import type { HttpClient } from '../../engine/host/http.port.ts';

@@ -5,8 +5,8 @@ import { type Deadline, underDeadline } from '../../engine/base/time/under-deadl
 import type { Clock } from '../../engine/host/clock.port.ts';
 import type { HttpClient } from '../../engine/host/http.port.ts';
 import type { Operation } from '../../engine/operation/operation.port.ts';
-import type { SmsSender } from '../../engine/operation/sms.port.ts';
 import { SENT } from '../../engine/operation/sent-message.ts';
+import type { SmsSender } from '../../engine/operation/sms.port.ts';
 import { checkSmsConfig, type SmsConfig, senderName, smsConfig } from './config.ts';
 
 /** The output of an `sms` agent. */

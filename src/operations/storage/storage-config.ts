@@ -5,8 +5,8 @@ import type { Json, JsonObject } from '../../engine/base/json/json.ts';
 import { once } from '../../engine/base/once.ts';
 import { suggestName } from '../../engine/base/suggest-name.ts';
 import { quoted } from '../../engine/base/wording.ts';
-import type { KvStore, ObjectStore, SqlDatabase } from '../../engine/storage/data.port.ts';
 import type { ConfigIssue } from '../../engine/operation/operation.port.ts';
+import type { KvStore, ObjectStore, SqlDatabase } from '../../engine/storage/data.port.ts';
 
 export type Binding = KvStore | ObjectStore | SqlDatabase;
 export type Bindings = ReadonlyMap<string, Binding>;

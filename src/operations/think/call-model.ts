@@ -1,8 +1,8 @@
 /** One call of a model in a conversation, as a stored part of the attempt. */
 
-import { toMs } from '../../engine/base/time/duration.ts';
 import { isOrchestratorError, OrchestratorError } from '../../engine/base/errors.ts';
 import type { JsonObject } from '../../engine/base/json/json.ts';
+import { toMs } from '../../engine/base/time/duration.ts';
 import { underDeadline } from '../../engine/base/time/under-deadline.ts';
 import type { TokenUsage } from '../../engine/execution/execution.ts';
 import type { Clock } from '../../engine/host/clock.port.ts';

@@ -1,13 +1,13 @@
 /** The calls of tools that one answer of a model asks for, each as a stored part of the attempt. */
 
 import { isOrchestratorError, type OrchestratorError } from '../../engine/base/errors.ts';
+import { isMap } from '../../engine/base/json/is-map.ts';
 import type { Json, JsonObject } from '../../engine/base/json/json.ts';
 import { suggestName } from '../../engine/base/suggest-name.ts';
-import { isMap } from '../../engine/base/json/is-map.ts';
+import { describeProblems } from '../../engine/json-schema/check-by-schema.ts';
 import type { ModelMessage, ModelToolCall } from '../../engine/operation/model.port.ts';
 import type { OperationContext, OperationPart } from '../../engine/operation/operation.port.ts';
 import type { ToolAnswer, ToolServers } from '../../engine/operation/tool-server.port.ts';
-import { describeProblems } from '../../engine/json-schema/check-by-schema.ts';
 import type { ThinkConfig } from './config.ts';
 import type { Tool } from './toolbox.ts';
 

@@ -1,17 +1,17 @@
 /** The config of the `think` operation: its schema, and the checks at load. */
 
 import * as z from 'zod/mini';
-import type { WrittenDuration } from '../../engine/base/time/duration.ts';
-import { durationSchema } from '../../engine/base/time/duration-schema.ts';
+import { isMap } from '../../engine/base/json/is-map.ts';
 import type { Json, JsonObject } from '../../engine/base/json/json.ts';
 import { once } from '../../engine/base/once.ts';
 import { suggestName } from '../../engine/base/suggest-name.ts';
+import type { WrittenDuration } from '../../engine/base/time/duration.ts';
+import { durationSchema } from '../../engine/base/time/duration-schema.ts';
 import { oneOf, quoted } from '../../engine/base/wording.ts';
-import { isMap } from '../../engine/base/json/is-map.ts';
+import { schemaIssues } from '../../engine/json-schema/check-by-schema.ts';
 import type { ModelProvider } from '../../engine/operation/model.port.ts';
 import type { ConfigIssue } from '../../engine/operation/operation.port.ts';
 import type { StandardSchema } from '../../engine/operation/standard-schema.port.ts';
-import { schemaIssues } from '../../engine/json-schema/check-by-schema.ts';
 import { checkTools, type ToolEntry, toolsSchema } from './tools-config.ts';
 
 /** Null means absent in every field, so that an expression can leave an option out. */

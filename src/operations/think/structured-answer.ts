@@ -2,8 +2,8 @@
 
 import { copyJson, type Json, JsonError } from '../../engine/base/json/json.ts';
 import { nestsTooDeep } from '../../engine/base/json/json-text.ts';
-import type { ValueCheck } from '../../engine/json-schema/rule.ts';
 import { describeProblems } from '../../engine/json-schema/check-by-schema.ts';
+import type { ValueCheck } from '../../engine/json-schema/rule.ts';
 
 /** The start of a code fence. Its end is searched as text, because a pattern would be slow on hostile answers. */
 const FENCE = /```(?:json)?[^\S\n]*\n/i;

@@ -1,17 +1,17 @@
 /** The `think` operation: asks a language model, which may call tools. */
 
 import { OrchestratorError } from '../../engine/base/errors.ts';
+import { isMap } from '../../engine/base/json/is-map.ts';
 import type { Json, JsonObject } from '../../engine/base/json/json.ts';
 import type { TokenUsage } from '../../engine/execution/execution.ts';
 import type { Clock } from '../../engine/host/clock.port.ts';
+import { checkBySchema } from '../../engine/json-schema/check-by-schema.ts';
+import { partSchema } from '../../engine/json-schema/check-json-schema.ts';
 import type { ModelFinishReason, ModelProvider } from '../../engine/operation/model.port.ts';
 import type { Operation, OperationContext } from '../../engine/operation/operation.port.ts';
 import { addUsage } from '../../engine/operation/token-usage.ts';
 import type { ToolServers } from '../../engine/operation/tool-server.port.ts';
 import { attemptOf } from './call-model.ts';
-import { checkBySchema } from '../../engine/json-schema/check-by-schema.ts';
-import { isMap } from '../../engine/base/json/is-map.ts';
-import { partSchema } from '../../engine/json-schema/check-json-schema.ts';
 import { checkThinkConfig, promptProblem, providerName, type ThinkConfig, thinkConfig } from './config.ts';
 import { converse, type Talk, type Walk } from './conversation.ts';
 import { openToolbox } from './toolbox.ts';

@@ -3,11 +3,11 @@
 import { OrchestratorError } from '../../engine/base/errors.ts';
 import type { JsonObject } from '../../engine/base/json/json.ts';
 import { suggestName } from '../../engine/base/suggest-name.ts';
+import { checkBySchema } from '../../engine/json-schema/check-by-schema.ts';
 import type { ValueCheck } from '../../engine/json-schema/rule.ts';
 import type { ModelTool } from '../../engine/operation/model.port.ts';
 import type { OperationContext } from '../../engine/operation/operation.port.ts';
 import type { ToolDescription, ToolServerCall, ToolServers } from '../../engine/operation/tool-server.port.ts';
-import { checkBySchema } from '../../engine/json-schema/check-by-schema.ts';
 import type { ThinkConfig } from './config.ts';
 import type { AgentEntry, ServerEntry } from './tools-config.ts';
 

@@ -1,13 +1,13 @@
 /** The key `tools` of a `think` agent: its schema, and the checks at load. */
 
 import * as z from 'zod/mini';
+import { isMap } from '../../engine/base/json/is-map.ts';
 import type { Json, JsonObject } from '../../engine/base/json/json.ts';
 import { suggestName } from '../../engine/base/suggest-name.ts';
 import { quoted } from '../../engine/base/wording.ts';
-import { isMap } from '../../engine/base/json/is-map.ts';
+import { schemaIssues } from '../../engine/json-schema/check-by-schema.ts';
 import type { AgentCall, ConfigIssue } from '../../engine/operation/operation.port.ts';
 import type { ToolTransport } from '../../engine/operation/tool-server.port.ts';
-import { schemaIssues } from '../../engine/json-schema/check-by-schema.ts';
 
 /** Tools of a tool server. */
 export interface ServerEntry {

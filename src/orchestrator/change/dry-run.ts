@@ -25,10 +25,10 @@ import { type DryAnswer, DryJournal, type DryRun } from '../../engine/running/dr
 import { DryPlan } from '../../engine/running/dry-plan.ts';
 import type { RecordReader, Storage } from '../../engine/storage/storage.port.ts';
 import type { LoadedEnsemble } from '../definitions/load-definitions.ts';
-import { answerOf, endedRun, nameAt, RecordedSteps, typeAt } from './dry-answers.ts';
 import { createChildren } from '../runs/children.ts';
 import { readRecords } from '../runs/read-records.ts';
 import type { Find } from '../runs/with-current-definition.ts';
+import { answerOf, endedRun, nameAt, RecordedSteps, typeAt } from './dry-answers.ts';
 
 /** A `while` whose answers are made up may never end. */
 const MAX_ROUNDS = 3;

@@ -19,6 +19,8 @@ export interface TargetDependencies {
 export interface Targets {
   /** @throws NOT_FOUND, VERSION_NOT_FOUND, NOT_CONFIGURED if one of them can't be used */
   check(ensemble: string): Promise<void>;
+  /** @throws as `check` */
+  find(ensemble: string, target: string): Promise<LoadedEnsemble>;
   /** Undefined: the execution stays where it is. @throws as `check` */
   of(id: string, ensemble: string): Promise<{ readonly target: LoadedEnsemble; readonly names: NameMap } | undefined>;
 }
@@ -39,12 +41,12 @@ export function createReadTargets({ storage, findNewest, hashOf, restore }: Targ
     if (current?.compiled.stored.version === to) return current;
     const stored = await definitions.get(await hashOf(ensemble, to));
     if (!stored || stored.definition.name !== ensemble) {
-      const message = `\`to\`: the store has no definition ${to} of ensemble \`${ensemble}\``;
+      const message = `the store has no definition ${to} of ensemble \`${ensemble}\``;
       throw new OrchestratorError('VERSION_NOT_FOUND', message);
     }
     const loaded = await restore(stored, ensemble);
     if (typeof loaded !== 'string') return loaded;
-    throw new OrchestratorError('NOT_CONFIGURED', `\`to\`: this process can't use definition ${to}: ${loaded}`);
+    throw new OrchestratorError('NOT_CONFIGURED', `this process can't use definition ${to}: ${loaded}`);
   };
 
   /** The hash of a version. Undefined for any other text. */
@@ -82,6 +84,7 @@ export function createReadTargets({ storage, findNewest, hashOf, restore }: Targ
     /** Of executions whose version the map does not have. Undefined: they are not moved. */
     const restOf = ({ versions }: ReadMap) => to ?? (versions.size > 0 ? undefined : 'latest');
     return {
+      find,
       async check(ensemble) {
         const read = await mapOf(ensemble);
         const rest = restOf(read);

@@ -2,30 +2,28 @@
 
 import pLimit from 'p-limit';
 import { isOrchestratorError, messageOf, OrchestratorError } from '../../engine/base/errors.ts';
-import type { Json } from '../../engine/base/json/json.ts';
 import { isMap } from '../../engine/base/json/is-map.ts';
-import { refuseUnknownKeys } from '../../engine/base/read-options.ts';
+import type { Json } from '../../engine/base/json/json.ts';
 import type { EnsembleDefinition } from '../../engine/ensemble/ensemble.ts';
 import { agentAlone } from '../../engine/ensemble/name.ts';
-import { type ExecutionMove, isFinal, type OpenStatus, OPEN_STATUSES } from '../../engine/execution/execution.ts';
+import type { Turns } from '../../engine/events/rules/execution-events.ts';
+import { type ExecutionMove, isFinal, OPEN_STATUSES, type OpenStatus } from '../../engine/execution/execution.ts';
+import type { AttachedEngine } from '../../engine/execution/execution-engine.port.ts';
 import { normalizeExecutionId } from '../../engine/execution/id.ts';
 import { type Handover, isTakenSignal, type StepRecord } from '../../engine/execution/stored-execution.ts';
-import type { Principal } from '../../engine/access/token.ts';
-import type { AttachedEngine } from '../../engine/execution/execution-engine.port.ts';
 import type { Clock } from '../../engine/host/clock.port.ts';
-import type { ExecutionQuery, RecordReader, Repin, Storage } from '../../engine/storage/storage.port.ts';
-import type { Turns } from '../../engine/events/rules/execution-events.ts';
 import type { ReplayDifference } from '../../engine/running/replay-journal.ts';
+import type { ExecutionQuery, RecordReader, Repin, Storage } from '../../engine/storage/storage.port.ts';
 import type { LoadedEnsemble } from '../definitions/load-definitions.ts';
-import { checkPrincipal } from '../options/options.ts';
+import { checkOperatorOptions, type OperatorOptions, saidBy } from '../operators/operator-options.ts';
 import { type ExecutionSelection, readExecutionFilter } from '../runs/execution-filter.ts';
-import { BUSY, replayOpen } from './replay-open.ts';
+import { readRecords } from '../runs/read-records.ts';
 import { awaitedSignals, createPayloadCheck } from '../signals/signal-forms.ts';
 import { createReadTargets, NO_TARGET, type TargetDependencies, type Targets } from './move-targets.ts';
+import { BUSY, replayOpen } from './replay-open.ts';
 import { type NameMap, unknownName } from './same-steps.ts';
-import { readRecords } from '../runs/read-records.ts';
 
-export interface MoveOptions extends Omit<ExecutionSelection, 'errorCode' | 'unresolved'> {
+export interface MoveOptions extends Omit<ExecutionSelection, 'errorCode' | 'unresolved'>, OperatorOptions {
   /** Only this execution. */
   readonly id?: string | undefined;
   /**
@@ -40,8 +38,6 @@ export interface MoveOptions extends Omit<ExecutionSelection, 'errorCode' | 'unr
   readonly map?: NameMap | undefined;
   /** Only says what would be moved. Default false. */
   readonly dryRun?: boolean | undefined;
-  /** Whose name the record of each move has. */
-  readonly principal?: Principal | undefined;
 }
 
 /** An execution that was not moved, and why. */
@@ -71,21 +67,25 @@ interface MoveDependencies extends TargetDependencies {
   readonly turns: Turns;
   readonly clock: Clock;
   readonly env: Readonly<Record<string, string>>;
-  readonly engine: Pick<AttachedEngine, 'runDue' | 'signal' | 'onlyQueues'>;
+  readonly engine: Pick<AttachedEngine, 'signal' | 'runDue' | 'onlyQueues'>;
 }
 
 export interface Mover {
   move(options: MoveOptions): Promise<Moves>;
   /** @returns a function that moves one execution. What the options name is read once for all of them */
   prepare(options: HowToMove): MoveOne;
+  /** The definition that `to` names. @throws NOT_FOUND, VERSION_NOT_FOUND, NOT_ACTIVE, NOT_CONFIGURED */
+  targetOf(ensemble: string, to: string): Promise<LoadedEnsemble>;
+  /** Executions may be due that were not: the engine looks for them soon. */
+  wake(): void;
 }
 
-type HowToMove = Pick<MoveOptions, 'to' | 'map' | 'dryRun' | 'principal'>;
+type HowToMove = Pick<MoveOptions, 'to' | 'map' | 'dryRun' | 'principal' | 'actor'>;
 export type MoveOne = (id: string, ensemble: string) => Promise<Moved>;
 
 const KEYS = [
   ...['id', 'ensemble', 'status', 'parentId', 'tag', 'since', 'until', 'search'],
-  ...['to', 'map', 'dryRun', 'principal'],
+  ...['to', 'map', 'dryRun'],
 ];
 const PAGE = 100;
 const AT_ONCE = 8;
@@ -96,6 +96,7 @@ const MAX_TRIES = 3;
 
 export function createMover(dependencies: MoveDependencies): Mover {
   const { storage, records, turns, clock, env, engine } = dependencies;
+  const wake = createWakeEngine(engine);
   const { executions, definitions } = storage;
   const checkPayload = createPayloadCheck();
   const readTargets = createReadTargets(dependencies);
@@ -146,27 +147,10 @@ export function createMover(dependencies: MoveDependencies): Mover {
     return undefined;
   };
 
-  let waking: 'no' | 'once' | 'again' = 'no';
-  /** Lets the engine find what is due by now. */
-  const wake = (): void => {
-    if (engine.onlyQueues) return;
-    if (waking !== 'no') {
-      waking = 'again';
-      return;
-    }
-    waking = 'once';
-    const next = () => {
-      const isAgain = waking === 'again';
-      waking = 'no';
-      if (isAgain) wake();
-    };
-    engine.runDue(0).then(next, next);
-  };
-
   const moveTo = async (
     target: LoadedEnsemble,
     id: string,
-    { map = {}, dryRun = false, principal }: Pick<MoveOptions, 'map' | 'dryRun' | 'principal'>,
+    { map = {}, dryRun = false, ...asked }: Pick<MoveOptions, 'map' | 'dryRun' | 'principal' | 'actor'>,
   ): Promise<'moved' | 'unchanged' | ReplayDifference> => {
     const { stored } = target.compiled;
     for (let tries = 0; tries < MAX_TRIES; tries++) {
@@ -193,9 +177,10 @@ export function createMover(dependencies: MoveDependencies): Mover {
       if (dryRun) return 'moved';
       await definitions.put(stored);
       await passOn(id, taken, map);
+      const { by } = saidBy(asked);
       const move: ExecutionMove = {
         ...{ from: pinned.version, to: stored.version, at: clock.now() },
-        ...(principal && { by: principal.name }),
+        ...(by !== undefined && { by }),
         ...(Object.keys(map).length > 0 && { map }),
       };
       if (await executions.repin(id, repinOf(pinned.epoch, move, pinned.handover))) {
@@ -224,6 +209,10 @@ export function createMover(dependencies: MoveDependencies): Mover {
     }
   };
 
+  const targetOf: Mover['targetOf'] = async (ensemble, to) => {
+    checkTarget(to, undefined, 'definition');
+    return readTargets({}).find(ensemble, to);
+  };
   const prepare: Mover['prepare'] = (options) => {
     const targets = readTargets(options);
     return (id, ensemble) => moveBy(options, targets, id, ensemble);
@@ -263,11 +252,31 @@ export function createMover(dependencies: MoveDependencies): Mover {
     const matched = outcomes.moved + outcomes.unchanged + outcomes.refused;
     return { matched, ...outcomes, refusals };
   };
-  return { move, prepare };
+  return { move, prepare, targetOf, wake };
 }
 
 /** The ids of the signals that waits have taken. */
 type TakenIds = ReadonlySet<Json>;
+
+/** @returns a function that lets the engine look for what is due soon. Calls meanwhile lead to one more look */
+function createWakeEngine(engine: Pick<AttachedEngine, 'runDue' | 'onlyQueues'>): () => void {
+  let waking: 'no' | 'once' | 'again' = 'no';
+  const wake = (): void => {
+    if (engine.onlyQueues) return;
+    if (waking !== 'no') {
+      waking = 'again';
+      return;
+    }
+    waking = 'once';
+    const next = () => {
+      const isAgain = waking === 'again';
+      waking = 'no';
+      if (isAgain) wake();
+    };
+    engine.runDue(0).then(next, next);
+  };
+  return wake;
+}
 
 function busy(found: string): ReplayDifference {
   return { at: 'status', expected: 'waiting', found, reason: BUSY };
@@ -299,11 +308,10 @@ export async function* pagesOf({ executions }: RecordReader, query: Omit<Executi
 
 /** @returns a query for each status @throws INVALID_REQUEST, TypeError */
 function readOptions(options: MoveOptions): readonly Omit<ExecutionQuery, 'limit'>[] {
-  refuseUnknownKeys(options, KEYS, 'executions.move');
-  const { id, to, map, dryRun, principal, ...filter } = options;
+  checkOperatorOptions(options, 'executions.move', KEYS);
+  const { id, to, map, dryRun, principal: _by, actor: _name, reason: _why, source: _from, ...filter } = options;
   if (dryRun !== undefined && typeof dryRun !== 'boolean') throw invalid('`dryRun` must be true or false');
   checkTarget(to, map);
-  checkPrincipal(principal);
   const { limit: _limit, status, ...query } = readExecutionFilter(filter).query;
   if (id !== undefined && (status !== undefined || Object.keys(query).length > 0))
     throw invalid('executions.move takes an `id` or filters, not both');
@@ -316,10 +324,10 @@ function readOptions(options: MoveOptions): readonly Omit<ExecutionQuery, 'limit
 }
 
 /** @throws INVALID_REQUEST */
-export function checkTarget(to: string | undefined, map: NameMap | undefined): void {
+export function checkTarget(to: string | undefined, map: NameMap | undefined, option = 'to'): void {
   const mayLack = to === undefined && map !== undefined;
   if (!mayLack && (typeof to !== 'string' || to === ''))
-    throw invalid('`to` must be `latest`, or the label or the hash of a version');
+    throw invalid(`\`${option}\` must be \`latest\`, or the label or the hash of a version`);
   if (map !== undefined && !(isMap(map as Json) && Object.values(map).every((name) => typeof name === 'string')))
     throw invalid('`map` must have the new name of each old one, such as { charge: "pay" }');
 }

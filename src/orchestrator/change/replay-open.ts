@@ -14,8 +14,8 @@ import { runEnsemble } from '../../engine/interpreter/run-ensemble.ts';
 import { Turns } from '../../engine/interpreter/turns.ts';
 import { type ReplayDifference, ReplayJournal } from '../../engine/running/replay-journal.ts';
 import type { LoadedEnsemble } from '../definitions/load-definitions.ts';
-import { differentStep, type NameMap } from './same-steps.ts';
 import { readInput } from '../runs/read-input.ts';
+import { differentStep, type NameMap } from './same-steps.ts';
 
 /** What is recorded of an execution that has not ended. */
 export interface OpenRecord {
@@ -135,6 +135,7 @@ function differentWait(
   names: NameMap,
 ): ReplayDifference | undefined {
   for (const { key, kind, name } of waitingFor) {
+    if (kind === 'limit') continue;
     const stop = stops.get(key);
     const renamed = name !== undefined && Object.hasOwn(names, name) ? names[name] : name;
     // An agent between two attempts is asked for its next one, or for the pause before it.
@@ -156,7 +157,14 @@ function differentWait(
   return undefined;
 }
 
-const WAITS = { signal: 'a wait for', sleep: 'a sleep', retry: 'a retry of', child: 'a child of', agent: 'agent' };
+const WAITS = {
+  limit: 'a slot of',
+  signal: 'a wait for',
+  sleep: 'a sleep',
+  retry: 'a retry of',
+  child: 'a child of',
+  agent: 'agent',
+};
 
 function describeWait(kind: keyof typeof WAITS, name: string | undefined): string {
   return name === undefined ? WAITS[kind] : `${WAITS[kind]} \`${name}\``;

@@ -1,9 +1,9 @@
 /** Whether the steps that an execution has come to are the same in another definition, where their records alone do not say it. */
 
-import { suggestName } from '../../engine/base/suggest-name.ts';
 import { equalJson, type Json } from '../../engine/base/json/json.ts';
+import { suggestName } from '../../engine/base/suggest-name.ts';
 import type { EnsembleDefinition, StepDefinition } from '../../engine/ensemble/ensemble.ts';
-import { placedLists, placeOf, titleOf, verbOf } from '../../engine/ensemble/flow-places.ts';
+import { placeOf, stepsByPlace, titleOf, verbOf } from '../../engine/ensemble/flow-places.ts';
 import { isMark, isPart } from '../../engine/ensemble/step-kind.ts';
 import type { Execution } from '../../engine/execution/execution.ts';
 import type { StepRecord } from '../../engine/execution/stored-execution.ts';
@@ -33,7 +33,7 @@ export function differentStep(
   after: EnsembleDefinition,
   names: NameMap,
 ): ReplayDifference | undefined {
-  const [old, fresh] = [stepsByPlace(before), stepsByPlace(after)];
+  const [old, fresh] = [stepsByPlace(before.flow), stepsByPlace(after.flow)];
   const seen = new Set<string>();
   const compared = [...steps.flatMap(comparedOf), ...waitingFor.map(({ key }) => ({ key, parts: partsOfWait }))];
   for (const { key, parts } of compared) {
@@ -53,12 +53,18 @@ export function differentStep(
   return undefined;
 }
 
+/** The place of the first record whose step the definition does not have. */
+export function missingStep(steps: readonly StepRecord[], after: EnsembleDefinition): string | undefined {
+  const fresh = stepsByPlace(after.flow);
+  return steps.flatMap(comparedOf).find(({ key }) => !fresh.has(placeOf(key)))?.key;
+}
+
 /** A new name of a map that the definition does not have. */
 export function unknownName(after: EnsembleDefinition, names: NameMap): ReplayDifference | undefined {
   const wanted = Object.entries(names);
   if (wanted.length === 0) return undefined;
   const known = new Set<string>((after.agents ?? []).map(({ name }) => name));
-  for (const step of stepsByPlace(after).values()) {
+  for (const step of stepsByPlace(after.flow).values()) {
     if ('agent' in step) known.add(step.agent);
     if ('wait' in step) known.add(step.wait);
     if ('ensemble' in step) known.add(step.ensemble);
@@ -127,17 +133,4 @@ function renamed(parts: Parts, names: NameMap): Parts {
 function changedIn(expected: Parts, found: Parts): string {
   const keys = Object.keys(found).filter((key) => !equalJson(expected[key] ?? null, found[key] ?? null));
   return keys.map((key) => (key === 'block' ? 'other steps or options' : `another ${key}`)).join(' and ');
-}
-
-function stepsByPlace({ flow }: EnsembleDefinition): Map<string, StepDefinition> {
-  const found = new Map<string, StepDefinition>();
-  const walk = (steps: readonly StepDefinition[], prefix: string): void => {
-    for (const [i, step] of steps.entries()) {
-      const place = `${prefix}[${i}]`;
-      found.set(place, step);
-      for (const list of placedLists(step, place)) walk(list.steps, list.place);
-    }
-  };
-  walk(flow, 'flow');
-  return found;
 }

@@ -5,8 +5,8 @@
 
 import { isPromise, type MaybePromise } from '../../engine/base/maybe-promise.ts';
 import type { ComponentContent } from '../../engine/component/component.ts';
-import type { Clock } from '../../engine/host/clock.port.ts';
 import type { ComponentSource, StoredComponent } from '../../engine/component/component-source.port.ts';
+import type { Clock } from '../../engine/host/clock.port.ts';
 import type { Logger } from '../../engine/host/logger.port.ts';
 
 export interface ComponentCache {

@@ -6,14 +6,6 @@
 import { messageOf, OrchestratorError } from '../../engine/base/errors.ts';
 import { refuseUnknownKeys } from '../../engine/base/read-options.ts';
 import {
-  compileComponentText,
-  HAS_TAGS,
-  readComponentConfig,
-  type TextLanguage,
-} from '../../engine/definition/compile/config/compile-references.ts';
-import { ExpressionSyntaxError } from '../../engine/expression/syntax/expression-syntax-error.ts';
-import type { FunctionTable } from '../../engine/expression/functions/function-table.ts';
-import {
   type ComponentContent,
   type ComponentKind,
   type ComponentMetadata,
@@ -32,16 +24,24 @@ import {
   readVersion,
   refuseComponent,
 } from '../../engine/component/component-fields.ts';
-import { decodeCursor, encodeCursor, pageLimit } from '../../engine/storage/cursor.ts';
-import { NAME_PATTERN } from '../../engine/ensemble/name.ts';
-import { deploymentTag } from '../../engine/component/split.ts';
-import type { Clock } from '../../engine/host/clock.port.ts';
 import type {
   ComponentSource,
   ResolveComponent,
   StoredComponent,
 } from '../../engine/component/component-source.port.ts';
+import { deploymentTag } from '../../engine/component/split.ts';
 import type { TemplateEngine } from '../../engine/component/template-engine.port.ts';
+import {
+  compileComponentText,
+  HAS_TAGS,
+  readComponentConfig,
+  type TextLanguage,
+} from '../../engine/definition/compile/config/compile-references.ts';
+import { NAME_PATTERN } from '../../engine/ensemble/name.ts';
+import type { FunctionTable } from '../../engine/expression/functions/function-table.ts';
+import { ExpressionSyntaxError } from '../../engine/expression/syntax/expression-syntax-error.ts';
+import type { Clock } from '../../engine/host/clock.port.ts';
+import { decodeCursor, encodeCursor, pageLimit } from '../../engine/storage/cursor.ts';
 import { alwaysChanged, type ChangeOptions, refuseOtherVersion } from '../changes.ts';
 import type { Page } from '../definitions/definitions.ts';
 import type { ComponentCache } from './component-cache.ts';

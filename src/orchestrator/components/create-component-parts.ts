@@ -2,14 +2,14 @@
 
 import { storageComponents } from '../../adapters/components/storage-components.ts';
 import { andThen } from '../../engine/base/maybe-promise.ts';
-import type { Emitter } from '../../engine/events/rules/emitter.ts';
-import type { Clock } from '../../engine/host/clock.port.ts';
 import type {
   ComponentSource,
   ResolveComponent,
   StoredComponent,
 } from '../../engine/component/component-source.port.ts';
+import type { Emitter } from '../../engine/events/rules/emitter.ts';
 import type { Execution } from '../../engine/execution/execution.ts';
+import type { Clock } from '../../engine/host/clock.port.ts';
 import type { Logger } from '../../engine/host/logger.port.ts';
 import type { Storage } from '../../engine/storage/storage.port.ts';
 import { functionsOf } from '../options/functions-of.ts';

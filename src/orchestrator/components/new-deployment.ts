@@ -1,9 +1,6 @@
 /** Reads what a caller deploys: one version, a split of several, or a rollout, which is a split that advances by itself. */
 
 import { DURATION_RULE, type Duration, isDuration, toMs } from '../../engine/base/time/duration.ts';
-import { compileSplitKey } from '../../engine/definition/compile/config/compile-references.ts';
-import { ExpressionSyntaxError } from '../../engine/expression/syntax/expression-syntax-error.ts';
-import type { FunctionTable } from '../../engine/expression/functions/function-table.ts';
 import {
   type Deployment,
   environmentProblem,
@@ -13,9 +10,12 @@ import {
   type Split,
 } from '../../engine/component/component.ts';
 import { readNote, readVersion, refuseComponent } from '../../engine/component/component-fields.ts';
+import type { StoredComponent } from '../../engine/component/component-source.port.ts';
 import { areSteps, guardProblem, STEPS_RULE } from '../../engine/component/guard.ts';
 import { mainVersion, type SplitRules, splitProblem } from '../../engine/component/split.ts';
-import type { StoredComponent } from '../../engine/component/component-source.port.ts';
+import { compileSplitKey } from '../../engine/definition/compile/config/compile-references.ts';
+import type { FunctionTable } from '../../engine/expression/functions/function-table.ts';
+import { ExpressionSyntaxError } from '../../engine/expression/syntax/expression-syntax-error.ts';
 import { noVersion } from './resolve-component.ts';
 
 export interface NewDeployment {

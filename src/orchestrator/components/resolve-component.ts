@@ -12,13 +12,13 @@ import {
   readReference,
   type Split,
 } from '../../engine/component/component.ts';
-import { chooseVersion, showSplit } from '../../engine/component/split.ts';
 import type {
   Resolution,
   ResolveComponent,
   SplitSubject,
   StoredComponent,
 } from '../../engine/component/component-source.port.ts';
+import { chooseVersion, showSplit } from '../../engine/component/split.ts';
 import type { ComponentCache } from './component-cache.ts';
 import type { ReadSplitKey } from './split-key.ts';
 

@@ -6,11 +6,11 @@
 import type { JsonObject } from '../../engine/base/json/json.ts';
 import type { MaybePromise } from '../../engine/base/maybe-promise.ts';
 import type { Deployment, Rollout } from '../../engine/component/component.ts';
-import type { RolledBack } from '../../engine/events/event.ts';
 import { isBroken, type StepCount } from '../../engine/component/guard.ts';
+import type { RolledBack } from '../../engine/events/event.ts';
 import type { Clock } from '../../engine/host/clock.port.ts';
-import type { DocumentStore } from '../../engine/storage/document-store.port.ts';
 import type { Logger } from '../../engine/host/logger.port.ts';
+import type { DocumentStore } from '../../engine/storage/document-store.port.ts';
 import type { TimedTask, TimedWork } from '../timed/timed-work.ts';
 import { nextStep, rolledBack } from './new-deployment.ts';
 

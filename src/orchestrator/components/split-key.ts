@@ -2,9 +2,9 @@
 
 import { canonicalJson, type JsonObject } from '../../engine/base/json/json.ts';
 import { ExpressionScope } from '../../engine/compiled/expression-scope.ts';
+import type { SplitSubject } from '../../engine/component/component-source.port.ts';
 import { compileSplitKey } from '../../engine/definition/compile/config/compile-references.ts';
 import type { FunctionTable } from '../../engine/expression/functions/function-table.ts';
-import type { SplitSubject } from '../../engine/component/component-source.port.ts';
 
 /** @returns undefined for the value null and for an empty text @throws ExpressionSyntaxError; EXPRESSION_ERROR */
 export type ReadSplitKey = (by: string, subject: SplitSubject) => string | undefined;

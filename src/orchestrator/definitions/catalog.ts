@@ -5,16 +5,13 @@
  * So a change counts in every process at once, and no start reads the storage.
  */
 
-import { OrchestratorError } from '../../engine/base/errors.ts';
+import type { EnsembleSource } from '../../authoring/define.ts';
 import { hashJson, hashText } from '../../engine/base/bytes/hash.ts';
+import { OrchestratorError } from '../../engine/base/errors.ts';
 import type { Json, JsonObject } from '../../engine/base/json/json.ts';
-import { namedIn, type Traffic } from '../../engine/ensemble/traffic.ts';
 import { suggestName } from '../../engine/base/suggest-name.ts';
 import type { CompileHost } from '../../engine/definition/compile/triggers/compile-host.ts';
 import { parseAgent } from '../../engine/definition/read/parse-ensemble.ts';
-import type { AgentDefinition } from '../../engine/ensemble/ensemble.ts';
-import { NAME_PATTERN } from '../../engine/ensemble/name.ts';
-import type { Clock } from '../../engine/host/clock.port.ts';
 import {
   addVersion,
   findVersion,
@@ -22,10 +19,14 @@ import {
   noSuchVersion,
   type StoredVersion,
 } from '../../engine/ensemble/definition-version.ts';
-import type { Storage } from '../../engine/storage/storage.port.ts';
+import type { AgentDefinition } from '../../engine/ensemble/ensemble.ts';
+import { NAME_PATTERN } from '../../engine/ensemble/name.ts';
+import { namedIn, type Traffic } from '../../engine/ensemble/traffic.ts';
+import type { FlowLimit } from '../../engine/execution/limits/flow-limit.ts';
+import type { Clock } from '../../engine/host/clock.port.ts';
 import type { Logger } from '../../engine/host/logger.port.ts';
 import type { MaybePromise } from '../../engine/operation/operation.port.ts';
-import type { EnsembleSource } from '../../authoring/define.ts';
+import type { Storage } from '../../engine/storage/storage.port.ts';
 import { createReadSplitKey } from '../components/split-key.ts';
 import { loadTraffic, type TrafficLoader } from '../traffic/load-traffic.ts';
 import {
@@ -95,6 +96,8 @@ export function createCatalog(dependencies: {
   /** The ensembles in code. */
   readonly ensembles: ReadonlyMap<string, LoadedEnsemble>;
   readonly storage: Pick<Storage, 'documents' | 'definitions'>;
+  /** The numbers of the limits of a definition that was replaced. */
+  putLimits(limits: readonly FlowLimit[]): Promise<void>;
   readonly clock: Clock;
   readonly logger: Logger;
 }): Catalog {
@@ -119,7 +122,7 @@ export function createCatalog(dependencies: {
     const own = new Map(items.map(({ name, definition }) => [name, definition as unknown as AgentDefinition]));
     if (replaced) own.set(replaced.name, replaced);
     for (const name of host.sharedAgents.keys()) own.delete(name);
-    return { host: { ...host, sharedAgents: new Map([...own, ...host.sharedAgents]) }, own };
+    return { host: { ...host, readAt: undefined, sharedAgents: new Map([...own, ...host.sharedAgents]) }, own };
   };
 
   const compile: Catalog['compile'] = async (kind, source, replaced) => {
@@ -157,13 +160,16 @@ export function createCatalog(dependencies: {
     if (versions !== known) await replaced.keep(name, known[0] as StoredVersion, item);
     const written = await write(name, revision, { ...before, ...content, versions }, updatedAt);
     const left = new Set(versions.map(keyOfReplaced));
-    if (written) for (const one of known) if (!left.has(keyOfReplaced(one))) await replaced.remove(name, one);
+    if (!written) return written;
+    for (const one of known) if (!left.has(keyOfReplaced(one))) await replaced.remove(name, one);
+    await dependencies.putLimits(compiled?.compiled.limits?.constant(clock.now()) ?? []);
     return written;
   };
 
   const trafficLoader: TrafficLoader = {
     read: (version) => definitions.get(version),
-    load: ({ definition }) => loadStoredEnsemble(definition as unknown as EnsembleSource, host),
+    load: ({ definition }) =>
+      loadStoredEnsemble(definition as unknown as EnsembleSource, { ...host, readAt: undefined }),
     readKey: createReadSplitKey(host.functions),
   };
 

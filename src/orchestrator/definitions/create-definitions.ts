@@ -2,8 +2,7 @@
 
 import { OrchestratorError } from '../../engine/base/errors.ts';
 import { refuseUnknownKeys } from '../../engine/base/read-options.ts';
-import { decodeCursor, encodeCursor, pageLimit } from '../../engine/storage/cursor.ts';
-import type { AgentDefinition, WebhookTrigger } from '../../engine/ensemble/ensemble.ts';
+import { withoutUndefined } from '../../engine/base/without-undefined.ts';
 import { readNote } from '../../engine/component/component-fields.ts';
 import {
   findVersion,
@@ -11,16 +10,18 @@ import {
   noSuchVersion,
   type StoredVersion,
 } from '../../engine/ensemble/definition-version.ts';
+import type { AgentDefinition, WebhookTrigger } from '../../engine/ensemble/ensemble.ts';
 import { NAME_PATTERN } from '../../engine/ensemble/name.ts';
 import type { Clock } from '../../engine/host/clock.port.ts';
+import { decodeCursor, encodeCursor, pageLimit } from '../../engine/storage/cursor.ts';
 import type { ChangeOptions } from '../changes.ts';
 import type { WebhookClaims } from '../webhooks/webhook-claims.ts';
-import { refuseWebhooks, webhooksOf } from './webhooks-of.ts';
-import { createStoredChange } from './change-definition.ts';
 import { AGENT_CHANGED, type Catalog, type NewDefinition, type VersionNotes, versionsOf } from './catalog.ts';
+import { createStoredChange } from './change-definition.ts';
+import type { DefinitionItem, Definitions, Page, VersionOptions, WriteOptions } from './definitions.ts';
 import type { LoadedEnsemble } from './load-definitions.ts';
 import type { Kind, StoredItem } from './stored-definitions.ts';
-import type { DefinitionItem, Definitions, Page, VersionOptions, WriteOptions } from './definitions.ts';
+import { refuseWebhooks, webhooksOf } from './webhooks-of.ts';
 
 export function createDefinitions<Key extends string, Item extends DefinitionItem<object>>(
   kind: Kind,
@@ -302,5 +303,5 @@ function readNotes({ label, message, commit, actor }: VersionOptions): VersionNo
     ...{ label, by: readNote('actor', actor, MAX_NOTE) },
     ...{ message: readNote('message', message, MAX_NOTE), commit: readNote('commit', commit, MAX_NOTE) },
   };
-  return Object.fromEntries(Object.entries(notes).filter(([, value]) => value !== undefined));
+  return withoutUndefined(notes);
 }

@@ -1,9 +1,9 @@
 /** The states of ensembles, as the public `orchestrator.state`: read, replace, patch and clear them outside of runs. */
 
 import { OrchestratorError } from '../../engine/base/errors.ts';
+import { isMap } from '../../engine/base/json/is-map.ts';
 import { cloneJson, copyJson, type Json, JsonError, type JsonObject } from '../../engine/base/json/json.ts';
 import { refuseUnknownKeys } from '../../engine/base/read-options.ts';
-import { isMap } from '../../engine/base/json/is-map.ts';
 import type { Clock } from '../../engine/host/clock.port.ts';
 import type { StateStore } from '../../engine/storage/storage.port.ts';
 import { alwaysChanged, type ChangeOptions, refuseOtherVersion } from '../changes.ts';

@@ -23,15 +23,15 @@ import {
   readAgent,
 } from '../../engine/definition/read/parse-ensemble.ts';
 import { type Problem, toIssues } from '../../engine/definition/source/problem.ts';
+import { schemaTypes } from '../../engine/definition/types/from-json-schema.ts';
+import type { TypeReport } from '../../engine/definition/types/report-types.ts';
+import type { Type } from '../../engine/definition/types/type.ts';
+import type { Answer, EnsembleTypes } from '../../engine/definition/types/walk/walker.ts';
 import type { AgentDefinition } from '../../engine/ensemble/ensemble.ts';
 import type { TrafficMark } from '../../engine/ensemble/traffic.ts';
 import type { ExpectedDocument } from '../../engine/execution/stored-execution.ts';
 import type { Logger } from '../../engine/host/logger.port.ts';
 import type { OutputCheck } from '../../engine/interpreter/run-ensemble.ts';
-import { schemaTypes } from '../../engine/definition/types/from-json-schema.ts';
-import type { TypeReport } from '../../engine/definition/types/report-types.ts';
-import type { Type } from '../../engine/definition/types/type.ts';
-import type { Answer, EnsembleTypes } from '../../engine/definition/types/walk/walker.ts';
 import { WEBHOOK_ROOT } from '../../engine/webhook/webhook.ts';
 import { type DefinitionSchemas, type InputCheck, inputCheck, outputCheck, takeSchemas } from './standard-schemas.ts';
 

@@ -1,12 +1,12 @@
 /** Finds the definition with which an execution began: in this process, or in the storage. */
 
 import type { EnsembleSource } from '../../authoring/define.ts';
-import { isOrchestratorError, messageOf, OrchestratorError } from '../../engine/base/errors.ts';
 import { hashJson } from '../../engine/base/bytes/hash.ts';
+import { isOrchestratorError, messageOf, OrchestratorError } from '../../engine/base/errors.ts';
 import type { CompileHost } from '../../engine/definition/compile/triggers/compile-host.ts';
 import type { AgentDefinition } from '../../engine/ensemble/ensemble.ts';
-import type { Logger } from '../../engine/host/logger.port.ts';
 import { agentAlone } from '../../engine/ensemble/name.ts';
+import type { Logger } from '../../engine/host/logger.port.ts';
 import type { MaybePromise } from '../../engine/operation/operation.port.ts';
 import type { StoredDefinition } from '../../engine/storage/storage.port.ts';
 import type { Catalog } from './catalog.ts';

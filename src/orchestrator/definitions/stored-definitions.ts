@@ -2,8 +2,8 @@
 
 import { hashJson } from '../../engine/base/bytes/hash.ts';
 import type { JsonObject } from '../../engine/base/json/json.ts';
-import type { Traffic } from '../../engine/ensemble/traffic.ts';
 import type { StoredVersion } from '../../engine/ensemble/definition-version.ts';
+import type { Traffic } from '../../engine/ensemble/traffic.ts';
 import type { Clock } from '../../engine/host/clock.port.ts';
 import type { DocumentStore, StoredDocument } from '../../engine/storage/storage.port.ts';
 

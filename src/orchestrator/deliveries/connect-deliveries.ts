@@ -1,25 +1,25 @@
 /** Connects the sending of deliveries to the storage, the timer and the options of an orchestrator. */
 
-import { toMs } from '../../engine/base/time/duration.ts';
 import { andThen } from '../../engine/base/maybe-promise.ts';
+import { toMs } from '../../engine/base/time/duration.ts';
 import type { CompileHost } from '../../engine/definition/compile/triggers/compile-host.ts';
+import type { StoredDelivery } from '../../engine/delivery/delivery.ts';
+import { METRICS } from '../../engine/events/measurement.ts';
 import type { Emitter } from '../../engine/events/rules/emitter.ts';
 import type { IdSource } from '../../engine/execution/id.ts';
 import type { Logger } from '../../engine/host/logger.port.ts';
 import type { Masking } from '../../engine/host/masking.port.ts';
-import type { Storage } from '../../engine/storage/storage.port.ts';
 import type { Tracing } from '../../engine/host/telemetry.port.ts';
+import type { Storage } from '../../engine/storage/storage.port.ts';
 import type { LoadedEnsemble } from '../definitions/load-definitions.ts';
 import { type ConnectedOptions, DEFAULT_RETENTION } from '../options/options.ts';
 import type { SteadyClock } from '../timed/steady-clock.ts';
 import type { TimedWork } from '../timed/timed-work.ts';
 import { createDeliveries, type Deliveries } from './deliveries.ts';
-import { createDeliveryService, type DeliveryService, type DeliveryObserver } from './delivery-service.ts';
+import { createDeliveryService, type DeliveryObserver, type DeliveryService } from './delivery-service.ts';
 import { createReceivers } from './receivers.ts';
 import { createReplays } from './replays.ts';
 import { createTargets } from './targets.ts';
-import type { StoredDelivery } from '../../engine/delivery/delivery.ts';
-import { METRICS } from '../../engine/events/measurement.ts';
 
 export interface ConnectedDeliveries extends DeliveryService {
   /** The public `orchestrator.deliveries`. */

@@ -2,8 +2,8 @@
 
 import { OrchestratorError } from '../../engine/base/errors.ts';
 import { refuseUnknownKeys } from '../../engine/base/read-options.ts';
+import { withoutUndefined } from '../../engine/base/without-undefined.ts';
 import { oneOf } from '../../engine/base/wording.ts';
-import { decodeCursor, encodeCursor, pageLimit } from '../../engine/storage/cursor.ts';
 import {
   DELIVERY_STATUSES,
   type DeliveryAttempt,
@@ -11,9 +11,10 @@ import {
   type DeliveryStatus,
   type NotifiedEvent,
 } from '../../engine/delivery/delivery.ts';
-import { normalizeExecutionId } from '../../engine/execution/id.ts';
 import { webhookReceiver } from '../../engine/delivery/notification.ts';
+import { normalizeExecutionId } from '../../engine/execution/id.ts';
 import type { Clock } from '../../engine/host/clock.port.ts';
+import { decodeCursor, encodeCursor, pageLimit } from '../../engine/storage/cursor.ts';
 import type { DeliveryQuery, DeliveryStore } from '../../engine/storage/storage.port.ts';
 import { readInstant } from '../runs/execution-filter.ts';
 import type { DeliveryService } from './delivery-service.ts';
@@ -199,7 +200,7 @@ function toQuery({ ensemble, execution, status, url, since, until }: DeliveryFil
     executionId: execution === undefined ? undefined : normalizeExecutionId(execution),
     receiver: url === undefined ? undefined : receiverAt(url, 'url'),
   };
-  return Object.fromEntries(Object.entries(filters).filter(([, value]) => value !== undefined));
+  return withoutUndefined(filters);
 }
 
 /** @throws INVALID_REQUEST */

@@ -3,8 +3,8 @@
 import type { CompiledEnsemble } from '../../engine/compiled/compiled-ensemble.ts';
 import { deliveryId, type EventIdentity, eventId, type NewDelivery } from '../../engine/delivery/delivery.ts';
 import type { NotificationTarget } from '../../engine/delivery/notification.ts';
-import type { CommitEntry, ExecutionEnd, NewExecution, StepRecord } from '../../engine/execution/stored-execution.ts';
 import type { Outbox } from '../../engine/execution/execution-engine.port.ts';
+import type { CommitEntry, ExecutionEnd, NewExecution, StepRecord } from '../../engine/execution/stored-execution.ts';
 import type { Masking } from '../../engine/host/masking.port.ts';
 
 /** An event of an entry, before anybody wants it. */

@@ -4,7 +4,7 @@ import { inPortions } from '../../engine/base/portions.ts';
 import type { IdSource } from '../../engine/execution/id.ts';
 import type { Clock } from '../../engine/host/clock.port.ts';
 import type { DeliveryQuery, DeliveryStore, DocumentStore } from '../../engine/storage/storage.port.ts';
-import { jobDocuments, type Named } from '../jobs/job-documents.ts';
+import { jobDocuments, type Named } from '../operators/job-documents.ts';
 
 /** A job of `replay`. Instants are Unix ms. */
 export interface Replay {

@@ -1,19 +1,19 @@
 /** Sends one attempt of a delivery by e-mail (the specification's e-mail notifications). */
 
 import { isOrchestratorError, messageOf } from '../../engine/base/errors.ts';
+import { escapeHtml } from '../../engine/base/escape-html.ts';
 import type { JsonObject } from '../../engine/base/json/json.ts';
-import type { MaskText } from '../../engine/interpreter/attempt/mask-secrets.ts';
-import type { StoredDelivery, NotifiedEvent } from '../../engine/delivery/delivery.ts';
-import { MAX_LINE } from '../../engine/operation/mail-fields.ts';
+import type { NotifiedEvent, StoredDelivery } from '../../engine/delivery/delivery.ts';
 import type { EmailTarget } from '../../engine/delivery/notification.ts';
 import type { Clock } from '../../engine/host/clock.port.ts';
 import type { HttpClient } from '../../engine/host/http.port.ts';
 import type { Logger } from '../../engine/host/logger.port.ts';
+import type { MaskText } from '../../engine/interpreter/attempt/mask-secrets.ts';
 import type { MailMessage, MailSender } from '../../engine/operation/mail.port.ts';
+import { MAX_LINE } from '../../engine/operation/mail-fields.ts';
 import { identity } from '../../operations/email/message.ts';
 import { callSender } from '../../operations/email/send.ts';
 import type { AttemptOutcome } from './send-webhook.ts';
-import { escapeHtml } from '../../engine/base/escape-html.ts';
 
 export interface EmailSenders {
   readonly senders: Readonly<Record<string, MailSender>>;

@@ -1,12 +1,12 @@
 /** Sends one attempt of a delivery to a webhook (the specification's delivery headers and its outbound signing). */
 
 import { isOrchestratorError, messageOf } from '../../engine/base/errors.ts';
-import type { MaskText } from '../../engine/interpreter/attempt/mask-secrets.ts';
 import type { StoredDelivery } from '../../engine/delivery/delivery.ts';
 import type { WebhookTarget } from '../../engine/delivery/notification.ts';
+import type { HttpClient, HttpHead, HttpResponse } from '../../engine/host/http.port.ts';
 import { decodeText, maskSent } from '../../engine/host/peer-text.ts';
 import { retryAfterOf } from '../../engine/host/retry-after.ts';
-import type { HttpClient, HttpHead, HttpResponse } from '../../engine/host/http.port.ts';
+import type { MaskText } from '../../engine/interpreter/attempt/mask-secrets.ts';
 import { headerPrefix, signRequest } from '../../engine/signing/sign-request.ts';
 import { signStandard } from '../../engine/signing/sign-standard.ts';
 

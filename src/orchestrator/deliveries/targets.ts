@@ -3,8 +3,8 @@
 import type { CompileHost } from '../../engine/definition/compile/triggers/compile-host.ts';
 import { compileNotifications } from '../../engine/definition/compile/triggers/compile-notifications.ts';
 import type { NewDelivery } from '../../engine/delivery/delivery.ts';
-import type { EnsembleDefinition } from '../../engine/ensemble/ensemble.ts';
 import type { NotificationTarget } from '../../engine/delivery/notification.ts';
+import type { EnsembleDefinition } from '../../engine/ensemble/ensemble.ts';
 import type { DefinitionStore } from '../../engine/storage/storage.port.ts';
 
 /** A target, or why there is none in this process. */

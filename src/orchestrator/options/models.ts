@@ -12,8 +12,8 @@ import {
   readOptions,
   requiredOption,
 } from '../../engine/base/read-options.ts';
-import { headerProblem } from '../../engine/host/http-header.ts';
 import type { HttpClient } from '../../engine/host/http.port.ts';
+import { headerProblem } from '../../engine/host/http-header.ts';
 import type { ModelProvider } from '../../engine/operation/model.port.ts';
 
 type Models = Readonly<Record<string, ModelProvider | ModelServerOptions>>;

@@ -3,7 +3,7 @@
 import type { ModelServerOptions } from '../../adapters/models/model-server-options.ts';
 import type { AgentSource, EnsembleSource } from '../../authoring/define.ts';
 import { checkLimits, isPrincipal, type LimitsOptions } from '../../engine/access/rules/plans.ts';
-import { DURATION_RULE, type Duration, isDuration } from '../../engine/base/time/duration.ts';
+import type { Principal } from '../../engine/access/token.ts';
 import {
   checkedLater,
   duration,
@@ -20,8 +20,14 @@ import {
   someText,
   withMethods,
 } from '../../engine/base/read-options.ts';
-import type { FunctionTable } from '../../engine/expression/functions/function-table.ts';
-import { SIGNAL_LINK_STATES, type SignalPageTexts } from '../../engine/signal/signal-page.ts';
+import { DURATION_RULE, type Duration, isDuration } from '../../engine/base/time/duration.ts';
+import type { ComponentSource } from '../../engine/component/component-source.port.ts';
+import type { TemplateEngine } from '../../engine/component/template-engine.port.ts';
+import { NAME_PATTERN, NAME_RULE } from '../../engine/ensemble/name.ts';
+import { isTraceparent, TRACEPARENT_RULE } from '../../engine/events/trace-context.ts';
+import type { DryRunOptions } from '../../engine/execution/execution.ts';
+import type { ExecutionEngine } from '../../engine/execution/execution-engine.port.ts';
+import { MAX_HELD_AT_ONCE } from '../../engine/execution/limits/flow-limit.ts';
 import {
   areTags,
   isIdempotencyKey,
@@ -29,23 +35,19 @@ import {
   START_RULES,
   type StartIdentity,
 } from '../../engine/execution/start-once.ts';
-import type { Principal } from '../../engine/access/token.ts';
-import type { DryRunOptions } from '../../engine/execution/execution.ts';
-import { isTraceparent, TRACEPARENT_RULE } from '../../engine/events/trace-context.ts';
+import type { FunctionTable } from '../../engine/expression/functions/function-table.ts';
 import type { Clock } from '../../engine/host/clock.port.ts';
-import type { ComponentSource } from '../../engine/component/component-source.port.ts';
-import type { ExecutionEngine } from '../../engine/execution/execution-engine.port.ts';
 import type { HttpClient } from '../../engine/host/http.port.ts';
 import type { Logger } from '../../engine/host/logger.port.ts';
+import type { Telemetry } from '../../engine/host/telemetry.port.ts';
 import type { MailSender } from '../../engine/operation/mail.port.ts';
 import type { ModelProvider } from '../../engine/operation/model.port.ts';
 import type { AnyOperation } from '../../engine/operation/operation.port.ts';
 import type { PdfRenderer } from '../../engine/operation/pdf.port.ts';
 import type { SmsSender } from '../../engine/operation/sms.port.ts';
-import type { Storage } from '../../engine/storage/storage.port.ts';
-import type { Telemetry } from '../../engine/host/telemetry.port.ts';
-import type { TemplateEngine } from '../../engine/component/template-engine.port.ts';
 import type { McpClient, ToolServerOptions } from '../../engine/operation/tool-server.port.ts';
+import { SIGNAL_LINK_STATES, type SignalPageTexts } from '../../engine/signal/signal-page.ts';
+import type { Storage } from '../../engine/storage/storage.port.ts';
 import type { Script } from '../../operations/code/script.ts';
 import type { Binding } from '../../operations/storage/storage-operation.ts';
 import { checkMailSender } from './mail.ts';
@@ -110,6 +112,8 @@ export interface OrchestratorOptions<E extends readonly EnsembleSource[] = reado
   readonly schedules?: boolean | undefined;
   /** How much callers may do: plans, requests of an address, and where requests are counted. Default: plan `free` for tokens. */
   readonly limits?: LimitsOptions | undefined;
+  /** Limits by name that several ensembles share: how many of their executions are held at once, over all processes. Default: none. */
+  readonly sharedLimits?: Readonly<Record<string, SharedLimit>> | undefined;
   /** How long executions are kept after their end: milliseconds, or text. Older ones are deleted in the background. Default `30d`. */
   readonly retention?: Duration | undefined;
   /** Default: warnings and errors on `console`, each on one line. With `false`, nothing is logged. */
@@ -118,6 +122,11 @@ export interface OrchestratorOptions<E extends readonly EnsembleSource[] = reado
   readonly errors?: ErrorsOptions | undefined;
   /** Who traces and measures what happens, such as `openTelemetry()` of `ensemble-orchestrator/otel`. Default: nobody. */
   readonly telemetry?: Telemetry | undefined;
+}
+
+export interface SharedLimit {
+  /** The number of slots, 1 to 100,000. */
+  readonly concurrency: number;
 }
 
 export interface ErrorsOptions {
@@ -158,7 +167,15 @@ const LOGGER = ['debug', 'info', 'warn', 'error'];
 
 const CHECKS: OptionChecks<OrchestratorOptions> = {
   ...{ ensembles: LIST, agents: LIST, operations: LIST },
-  ...{ scripts: RECORD, bindings: RECORD, mcpServers: RECORD, models: RECORD, mail: RECORD, sms: RECORD },
+  ...{
+    scripts: RECORD,
+    bindings: RECORD,
+    mcpServers: RECORD,
+    models: RECORD,
+    mail: RECORD,
+    sms: RECORD,
+    sharedLimits: RECORD,
+  },
   ...{ functions: RECORD, env: TEXTS, secrets: TEXTS },
   storage: (value) =>
     typeof value === 'string'
@@ -229,6 +246,16 @@ function checkEntries(options: OrchestratorOptions): void {
     if (typeof sender?.send !== 'function')
       throw misuse(`\`sms.${name}\` must be an SmsSender with send, such as twilioSms(...)`);
   }
+  for (const [name, limit] of Object.entries(options.sharedLimits ?? {})) {
+    if (!NAME_PATTERN.test(name))
+      throw misuse(`\`sharedLimits\`: ${JSON.stringify(name)} is not a name (${NAME_RULE})`);
+    readOptions(`createOrchestrator: \`sharedLimits.${name}\``, limit, {
+      concurrency: requiredOption(
+        `a whole number from 1 to ${MAX_HELD_AT_ONCE}`,
+        (given) => Number.isInteger(given) && (given as number) >= 1 && (given as number) <= MAX_HELD_AT_ONCE,
+      ),
+    });
+  }
   for (const [name, server] of Object.entries(options.mcpServers ?? {})) checkToolServer(name, server, options.mcp);
 }
 
@@ -285,6 +312,7 @@ const EXECUTE_KEYS = [
   'principal',
   'overLimit',
   'dryRun',
+  'transaction',
 ];
 
 /** @throws TypeError for anything but the result of `tokens.verify()` */

@@ -1,20 +1,20 @@
 /** Accepts a start: ensemble, input and options -> the new execution, and how the engine begins it. */
 
+import { type Charge, monthOf } from '../../engine/access/quota.ts';
 import type { Plans } from '../../engine/access/rules/plans.ts';
+import type { Principal } from '../../engine/access/token.ts';
+import type { Json } from '../../engine/base/json/json.ts';
 import { createCallerSignals } from '../../engine/base/time/caller-signal.ts';
 import { toMs } from '../../engine/base/time/duration.ts';
-import type { Json } from '../../engine/base/json/json.ts';
+import { toTraceContext } from '../../engine/events/trace-context.ts';
+import type { AttachedEngine, BeginOptions } from '../../engine/execution/execution-engine.port.ts';
 import type { IdSource } from '../../engine/execution/id.ts';
-import { type Charge, monthOf } from '../../engine/access/quota.ts';
 import { toStoredKey, toTags } from '../../engine/execution/start-once.ts';
 import type { NewExecution } from '../../engine/execution/stored-execution.ts';
-import type { Principal } from '../../engine/access/token.ts';
-import { toTraceContext } from '../../engine/events/trace-context.ts';
 import type { Clock } from '../../engine/host/clock.port.ts';
-import type { AttachedEngine, BeginOptions } from '../../engine/execution/execution-engine.port.ts';
+import type { Tracing } from '../../engine/host/telemetry.port.ts';
 import type { MaybePromise } from '../../engine/operation/operation.port.ts';
 import type { RecordReader, Storage, StoredDefinition } from '../../engine/storage/storage.port.ts';
-import type { Tracing } from '../../engine/host/telemetry.port.ts';
 import type { LoadedEnsemble, LoadedTraffic } from '../definitions/load-definitions.ts';
 import { checkExecuteOptions } from '../options/options.ts';
 import { traceStart } from '../telemetry.ts';

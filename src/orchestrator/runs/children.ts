@@ -2,21 +2,21 @@
 
 import { isOrchestratorError, OrchestratorError } from '../../engine/base/errors.ts';
 import { childSignalName, MAX_DEPTH, MAX_DESCENDANTS } from '../../engine/execution/child.ts';
-import { type ExecutionTrigger, isFinal } from '../../engine/execution/execution.ts';
-import type { IdSource } from '../../engine/execution/id.ts';
-import { keyAt, withKeySeed } from '../../engine/execution/seed.ts';
-import type { ExpectedDocument, NewExecution } from '../../engine/execution/stored-execution.ts';
 import type { Children, NewChild, StartedChild } from '../../engine/execution/children.port.ts';
-import type { Clock } from '../../engine/host/clock.port.ts';
+import { type ExecutionTrigger, isFinal } from '../../engine/execution/execution.ts';
 import {
   type AcceptedRun,
   type AttachedEngine,
   type LoadedDefinition,
   StaleDefinitionError,
 } from '../../engine/execution/execution-engine.port.ts';
+import type { IdSource } from '../../engine/execution/id.ts';
 import { JournalLostError } from '../../engine/execution/journal.port.ts';
-import type { MaybePromise } from '../../engine/operation/operation.port.ts';
+import { keyAt, withKeySeed } from '../../engine/execution/seed.ts';
+import type { ExpectedDocument, NewExecution } from '../../engine/execution/stored-execution.ts';
+import type { Clock } from '../../engine/host/clock.port.ts';
 import type { Tracing } from '../../engine/host/telemetry.port.ts';
+import type { MaybePromise } from '../../engine/operation/operation.port.ts';
 import type { LoadedEnsemble } from '../definitions/load-definitions.ts';
 import { traceStart } from '../telemetry.ts';
 import type { NewExecutionId } from './execution-ids.ts';
@@ -38,6 +38,9 @@ export interface ChildrenDependencies {
 
 /** A child whose end only a signal reports. */
 const ELSEWHERE: StartedChild = { finished: Promise.resolve(undefined) };
+
+/** The child can't be stored, or its limits refuse it. */
+const REFUSALS = ['INVALID_INPUT', 'CONCURRENT_LIMIT_EXCEEDED', 'RATE_LIMIT_EXCEEDED'] as const;
 
 export function createChildren(dependencies: ChildrenDependencies): Children {
   const { clock, ids, newId, engine, find, forget, toLoadedDefinition, tracing } = dependencies;
@@ -111,8 +114,8 @@ export function createChildren(dependencies: ChildrenDependencies): Children {
       // A process that was considered dead may have started the same child.
       const other = isOrchestratorError(error, 'CONFLICT') ? await known(child) : undefined;
       if (other) return other;
-      // INVALID_INPUT: the child can't be stored. Otherwise the storage does not answer, which is not a failure of the child.
-      throw isOrchestratorError(error, 'INVALID_INPUT') ? error : new JournalLostError(error);
+      // Otherwise the storage does not answer, which is not a failure of the child.
+      throw REFUSALS.some((code) => isOrchestratorError(error, code)) ? error : new JournalLostError(error);
     }
     // A child that is lost here is resumed later, and a signal reports its end.
     return { finished: run.finished.catch(() => undefined) };

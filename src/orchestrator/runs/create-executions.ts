@@ -3,35 +3,35 @@
 import { OrchestratorError } from '../../engine/base/errors.ts';
 import { cloneJson } from '../../engine/base/json/json.ts';
 import { refuseUnknownKeys } from '../../engine/base/read-options.ts';
-import { isCompletedChild } from '../../engine/execution/child.ts';
-import { decodeCursor, encodeCursor, pageLimit, readEventId } from '../../engine/storage/cursor.ts';
 import type { EnsembleDefinition } from '../../engine/ensemble/ensemble.ts';
+import { agentAlone } from '../../engine/ensemble/name.ts';
 import { type Execution, type ExecutionSummary, isFinal } from '../../engine/execution/execution.ts';
 import { withoutStack } from '../../engine/execution/execution-error.ts';
-import { endedBadly, toAgentResult, withoutValues } from '../../engine/execution/execution-record.ts';
+import { toAgentResult, withoutValues } from '../../engine/execution/execution-record.ts';
 import { type IdSource, normalizeExecutionId } from '../../engine/execution/id.ts';
-import { isKeptRequest } from '../../engine/webhook/kept-request.ts';
-import { agentAlone } from '../../engine/ensemble/name.ts';
-import { isPart } from '../../engine/ensemble/step-kind.ts';
-import { isTakenSignal, type StepRecord } from '../../engine/execution/stored-execution.ts';
 import type { Clock } from '../../engine/host/clock.port.ts';
 import type { MaybePromise } from '../../engine/operation/operation.port.ts';
+import { decodeCursor, encodeCursor, pageLimit, readEventId } from '../../engine/storage/cursor.ts';
 import type { ExecutionQuery, RecordReader, Storage, StoredDefinition } from '../../engine/storage/storage.port.ts';
+import type { Mover } from '../change/move.ts';
+import type { Catalog } from '../definitions/catalog.ts';
 import type { LoadedEnsemble } from '../definitions/load-definitions.ts';
-import { checkPrincipal } from '../options/options.ts';
+import { createComplete } from '../operators/complete.ts';
+import { checkOperatorOptions, conflict, type OperatorOptions } from '../operators/operator-options.ts';
+import { createRetry } from '../operators/retry.ts';
 import type { SignalForms } from '../signals/signal-forms.ts';
 import { toSignal } from '../signals/signals.ts';
 import { createEventTickets } from './event-tickets.ts';
 import { readExecutionFilter } from './execution-filter.ts';
 import type { ExecutionService } from './execution-service.ts';
-import type { Executions } from './executions.ts';
-import type { Mover } from '../change/move.ts';
-import { newestOf } from './find-first.ts';
+import type { Executions, PauseTarget } from './executions.ts';
+import { withLimitWaits } from './flow-limits.ts';
 import { withPlan } from './handles.ts';
 import { listSteps, readStep, STEP_KEY } from './list-steps.ts';
-import { readHistory, readRecords } from './read-records.ts';
+import { readHistory } from './read-records.ts';
 import { createStepsAtWork } from './steps-at-work.ts';
 
+const RETRY_KEYS = ['newKeys', 'input', 'from', 'definition'];
 const HOUR_MS = 3_600_000;
 /** The largest count of {@link Executions.open}. */
 const MAX_OPEN = 10_000;
@@ -44,8 +44,13 @@ export interface ExecutionsDependencies {
   readonly executionService: ExecutionService;
   readonly ids: IdSource;
   readonly forms: SignalForms;
+  readonly catalog: Pick<Catalog, 'hasEnsemble' | 'find'>;
   restore(definition: StoredDefinition, ensemble: string): MaybePromise<LoadedEnsemble | string>;
-  readonly mover: Pick<Mover, 'move'>;
+  readonly mover: Pick<Mover, 'move' | 'targetOf' | 'wake'>;
+}
+
+function cannotPause(): OrchestratorError {
+  return new OrchestratorError('NOT_CONFIGURED', 'the engine of this orchestrator can not pause executions');
 }
 
 function orNotFound<T>(found: T | undefined, id: string): T {
@@ -53,7 +58,7 @@ function orNotFound<T>(found: T | undefined, id: string): T {
   return found;
 }
 
-function createFinders({ executions }: RecordReader) {
+function createFinders({ executions }: { readonly executions: Pick<RecordReader['executions'], 'get' | 'getStatus'> }) {
   return {
     find: async (id: string): Promise<Execution> =>
       cloneJson(orNotFound(await executions.get(normalizeExecutionId(id)), id)),
@@ -71,14 +76,11 @@ export function createExecutions(dependencies: ExecutionsDependencies): Executio
   const atWork = createStepsAtWork({ ...executionService, clock, definitions, restore });
   const { find, statusOf } = createFinders(records);
   const { move } = dependencies.mover;
+  const retry = createRetry({ ...dependencies, definitions });
+  const complete = createComplete({ ...dependencies, storage: patient, engine, retry });
   const acting = createFinders(executionService.records);
   const hasMoreAfter = async (id: string, after: string): Promise<boolean> =>
     (await records.executions.listSteps(id, { after, limit: 1 })).length > 0;
-  const succeeded = async (id: string): Promise<readonly StepRecord[]> => {
-    const steps: StepRecord[] = [];
-    for await (const step of readRecords(records, turns, id)) if (isResult(step)) steps.push(step);
-    return steps;
-  };
 
   /** The execution with an idempotency key, if it matches the other filters: a listing of its place alone says so. */
   const listByKey = async (key: string, query: ExecutionQuery): Promise<readonly Execution[]> => {
@@ -98,8 +100,37 @@ export function createExecutions(dependencies: ExecutionsDependencies): Executio
     return (await records.executions.list({ ...rest, ...place, limit: 1 })).filter((one) => one.id === found.id);
   };
 
+  const changePause = async (change: 'pause' | 'resume', id: string, options: OperatorOptions): Promise<Execution> => {
+    checkOperatorOptions(options, `executions.${change}`);
+    const before = await acting.statusOf(id);
+    if (isFinal(before.status)) throw conflict(before, `execution ${before.id} has ended: it is ${before.status}`);
+    const act = engine[change];
+    if (!act) throw cannotPause();
+    await act(before.id, 'execution');
+    return acting.find(id);
+  };
+
+  /** One that is not known here may have executions all the same. @throws NOT_FOUND */
+  const demandEnsemble = async (name: string) => {
+    if (await dependencies.catalog.hasEnsemble(name)) return;
+    const [known] = await records.executions.list({ ensemble: name, limit: 1 });
+    if (!known) await dependencies.catalog.find('ensemble', name);
+  };
+  const changeAll = async (change: 'pauseAll' | 'resumeAll', of: PauseTarget, options: OperatorOptions) => {
+    checkOperatorOptions(options, `executions.${change}`);
+    refuseUnknownKeys(of, ['ensemble', 'all'], `executions.${change}`);
+    const { ensemble, all } = of as { readonly ensemble?: string; readonly all?: true };
+    if ((ensemble === undefined) === (all !== true))
+      throw new TypeError(`executions.${change}: give \`{ ensemble: name }\` or \`{ all: true }\``);
+    if (ensemble !== undefined) await demandEnsemble(ensemble);
+    const act = engine[change];
+    if (!act) throw cannotPause();
+    return { changed: await act(ensemble) };
+  };
+
   return {
-    async cancel(id) {
+    async cancel(id, options = {}) {
+      checkOperatorOptions(options, 'executions.cancel');
       const before = await acting.statusOf(id);
       if (before.status === 'cancelled') return acting.find(id);
       if (isFinal(before.status)) {
@@ -108,42 +139,43 @@ export function createExecutions(dependencies: ExecutionsDependencies): Executio
       await engine.cancel(before.id);
       return acting.find(id);
     },
+    pauseAll: (of, options = {}) => changeAll('pauseAll', of, options),
+    resumeAll: (of, options = {}) => changeAll('resumeAll', of, options),
+    pauses: async () => (await engine.pauses?.()) ?? [],
+    pause: (id, options = {}) => changePause('pause', id, options),
+    resume: (id, options = {}) => changePause('resume', id, options),
     async retry(id, options = {}) {
-      refuseUnknownKeys(options, ['principal', 'newKeys', 'input'], 'executions.retry');
-      checkPrincipal(options.principal);
-      const failed = await acting.statusOf(await newestOf(executionService.records, (await acting.statusOf(id)).id));
-      if (!endedBadly(failed)) return executionService.handleOf(failed.id);
-      if (failed.trigger.dryRun)
-        throw conflict(
-          failed,
-          `execution ${failed.id} is a dry run: nothing of it happened; start the ensemble instead`,
-        );
-      const definition = await definitions.get(failed.version);
-      const ensemble = definition
-        ? await restore(definition, failed.ensemble)
-        : `its definition ${failed.version} is not stored`;
-      if (typeof ensemble === 'string') {
-        throw new OrchestratorError('NOT_CONFIGURED', `execution ${failed.id} can't be retried here: ${ensemble}`);
-      }
-      const accepted = orNotFound(await executionService.records.executions.getAccepted(failed.id), id);
-      return executionService.retry(ensemble, accepted, await succeeded(failed.id), options);
+      checkOperatorOptions(options, 'executions.retry', RETRY_KEYS);
+      return retry(await acting.statusOf(id), options);
     },
     move,
     async signal(id, name, payload, options) {
-      const execution = await acting.statusOf(id);
+      const within = await executionService.openTransaction(options?.transaction);
+      const reading = within ? createFinders(within) : acting;
+      const execution = await reading.statusOf(id);
       const given = toSignal(execution.id, name, payload, options, { clock, ids });
-      const checked = isFinal(execution.status) ? given.payload : await forms.check(execution, name, given.payload);
-      if ((await engine.signal({ ...given, payload: checked })) === 'stored') return acting.find(id);
-      const { status } = await acting.statusOf(id);
+      const checked = isFinal(execution.status)
+        ? given.payload
+        : await forms.check(execution, name, given.payload, within?.definitions);
+      const sent = { ...given, payload: checked };
+      const answer = await (within ? within.signals.put(sent) : engine.signal(sent));
+      if (answer === 'stored') return reading.find(id);
+      const { status } = await reading.statusOf(id);
       throw conflict({ ...execution, status }, `execution ${execution.id} accepts no more signals: it is ${status}`);
     },
-    async delete(id) {
+    async complete(id, key, output, options = {}) {
+      checkOperatorOptions(options, 'executions.complete');
+      return acting.find(await complete(await acting.statusOf(id), key, output, options));
+    },
+    async delete(id, options = {}) {
+      checkOperatorOptions(options, 'executions.delete');
       const { id: executionId } = await acting.statusOf(id);
       if ((await patient.executions.delete([executionId])) > 0) return { id: executionId, deleted: true };
       const now = await acting.statusOf(executionId);
       throw conflict(now, `execution ${executionId} has not ended: it is ${now.status}; cancel it first`);
     },
-    get: async (id) => forms.addTo(await withPlan(await find(id), records)),
+    get: async (id) =>
+      forms.addTo(await withPlan(await withLimitWaits(await find(id), records.executions, clock.now()), records)),
     status: async (id) => cloneJson(await statusOf(id)),
     async list(given = {}) {
       const { query, key, values, size, cursorAfter } = readExecutionFilter(given);
@@ -226,14 +258,4 @@ function withoutStackOf(record: Execution): Execution {
 
 function withoutAnyValue(record: Execution): Execution {
   return withoutValues(record, true, record.finishedAt !== undefined);
-}
-
-/** Whether a retry keeps a record: results, parts of attempts, completed children, taken signals, and its request. Other decisions are made again. */
-function isResult(step: StepRecord): boolean {
-  if (step.note) return isPart(step) || isTakenSignal(step) || isCompletedChild(step) || isKeptRequest(step);
-  return step.status === 'completed' && step.retryAt === undefined;
-}
-
-function conflict({ id: executionId, status }: ExecutionSummary, message: string): OrchestratorError {
-  return new OrchestratorError('CONFLICT', message, { details: { executionId, status } });
 }

@@ -1,10 +1,10 @@
 /** Tickets for event streams: each lets its holder read the events of one execution, for callers that can't send a header. */
 
 import { bytesToHex } from '@noble/hashes/utils.js';
-import { isOrchestratorError, OrchestratorError } from '../../engine/base/errors.ts';
 import { hasScope, type Principal, TICKET_KEY_ID, type TokenScope } from '../../engine/access/token.ts';
-import type { Clock } from '../../engine/host/clock.port.ts';
 import type { TokenStore } from '../../engine/access/token-store.port.ts';
+import { isOrchestratorError, OrchestratorError } from '../../engine/base/errors.ts';
+import type { Clock } from '../../engine/host/clock.port.ts';
 import { readSigned, signText } from '../../engine/signing/signed-text.ts';
 
 export interface EventTicket {

@@ -1,11 +1,12 @@
 /** What the caller of a start or of a retry may say. */
 
-import type { Duration } from '../../engine/base/time/duration.ts';
+import type { Principal } from '../../engine/access/token.ts';
 import { OrchestratorError } from '../../engine/base/errors.ts';
+import type { Duration } from '../../engine/base/time/duration.ts';
 import type { DryRunOptions, ExecutionTrigger } from '../../engine/execution/execution.ts';
 import type { StartIdentity } from '../../engine/execution/start-once.ts';
 import type { StepRecord } from '../../engine/execution/stored-execution.ts';
-import type { Principal } from '../../engine/access/token.ts';
+import type { OperatorOptions } from '../operators/operator-options.ts';
 
 export interface ExecuteOptions extends StartIdentity {
   /**
@@ -41,6 +42,11 @@ export interface ExecuteOptions extends StartIdentity {
    * declared types, or taken from another execution. `executions.get(id)` has the `plan`. It charges nobody. Default: false.
    */
   readonly dryRun?: boolean | DryRunOptions | undefined;
+  /**
+   * A transaction that the caller has begun on the database of the storage: the execution is stored in it, so it is there if and only if the
+   * caller commits, and begins after that. Only for `start`. See the page on transactions for the clients that it takes.
+   */
+  readonly transaction?: unknown;
   /** `false`: no events are kept for `handle.events()`, which then returns the stored events. Default true. */
   readonly events?: boolean | undefined;
 }
@@ -48,7 +54,7 @@ export interface ExecuteOptions extends StartIdentity {
 /** What called the service before a start: how many executions, and the trace. */
 export type CallChain = Pick<ExecuteOptions, 'hops' | 'traceparent' | 'tracestate'>;
 
-export interface RetryOptions {
+export interface RetryOptions extends OperatorOptions {
   /** Who pays for the new execution, which is queued if no slot is free. Without it, the retry is neither limited nor charged. */
   readonly principal?: Principal | undefined;
   /**
@@ -58,6 +64,17 @@ export interface RetryOptions {
   readonly newKeys?: boolean | undefined;
   /** Replaces the input. The results of the steps that succeeded stay those of the old input. */
   readonly input?: unknown | undefined;
+  /**
+   * The key of a step, or the name of its result if only one step has it: that step and all that come after it run again, also if they
+   * succeeded. Other branches of a `parallel` and other items of a `foreach` around it keep their results. Calls keep their idempotency
+   * keys, so a peer that knows them does not act twice; see `newKeys`. With it, an execution that completed is retried too.
+   */
+  readonly from?: string | undefined;
+  /**
+   * `latest`, or the label or the hash of a version: the definition of the new execution. The results that are kept must be of the same
+   * steps. With it, an execution that completed is retried too. Default: the definition of the old one.
+   */
+  readonly definition?: string | undefined;
 }
 
 /** What was asked for, if it is a dry run. */

@@ -2,10 +2,10 @@
 
 import { OrchestratorError } from '../../engine/base/errors.ts';
 import { refuseUnknownKeys } from '../../engine/base/read-options.ts';
-import { decodeCursor, encodeCursor, pageLimit } from '../../engine/storage/cursor.ts';
 import { EXECUTION_FILTERS, EXECUTION_STATUSES, type ExecutionStatus } from '../../engine/execution/execution.ts';
 import { EXECUTION_ID, normalizeExecutionId } from '../../engine/execution/id.ts';
 import { isTag, MAX_TAG_LENGTH, retryKeyOf } from '../../engine/execution/start-once.ts';
+import { decodeCursor, encodeCursor, pageLimit } from '../../engine/storage/cursor.ts';
 import type { ExecutionPosition, ExecutionQuery, ListOrder } from '../../engine/storage/storage.port.ts';
 
 /** Which executions are meant. */

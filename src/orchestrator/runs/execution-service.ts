@@ -1,46 +1,46 @@
 /** Starts executions: checks the input, passes the execution to the engine, and sends the event of its end. */
 
 import type { Plans } from '../../engine/access/rules/plans.ts';
-import { isOrchestratorError } from '../../engine/base/errors.ts';
+import { isOrchestratorError, OrchestratorError } from '../../engine/base/errors.ts';
 import { andThen, isPromise, type MaybePromise } from '../../engine/base/maybe-promise.ts';
+import type { ResolveComponent } from '../../engine/component/component-source.port.ts';
+import type { EventData, EventKind } from '../../engine/events/event.ts';
+import { METRICS } from '../../engine/events/measurement.ts';
 import type { Emitter } from '../../engine/events/rules/emitter.ts';
 import { keepEvents } from '../../engine/events/rules/event-stream.ts';
 import { executionEvents, type StoredEvent } from '../../engine/events/rules/execution-events.ts';
 import { createExecutionWatch } from '../../engine/events/rules/watch-executions.ts';
-import type { MaskText } from '../../engine/interpreter/attempt/mask-secrets.ts';
-import type { RunPorts } from '../../engine/interpreter/run.ts';
-import { runEnsemble } from '../../engine/interpreter/run-ensemble.ts';
-import { Turns } from '../../engine/interpreter/turns.ts';
-import { endEvent } from '../../engine/execution/end-event.ts';
-import type { EventData, EventKind } from '../../engine/events/event.ts';
-import { METRICS } from '../../engine/events/measurement.ts';
-import type { DryRunOptions, Execution, ExecutionTrigger } from '../../engine/execution/execution.ts';
-import type { IdSource } from '../../engine/execution/id.ts';
-import { withKeySeed } from '../../engine/execution/seed.ts';
-import { retryKeyOf } from '../../engine/execution/start-once.ts';
-import type { ExpectedDocument, NewExecution, StepRecord } from '../../engine/execution/stored-execution.ts';
 import { traceOf } from '../../engine/events/trace-context.ts';
-import type { Clock } from '../../engine/host/clock.port.ts';
-import type { ResolveComponent } from '../../engine/component/component-source.port.ts';
+import { endEvent } from '../../engine/execution/end-event.ts';
+import type { DryRunOptions, Execution, ExecutionRetry, ExecutionTrigger } from '../../engine/execution/execution.ts';
 import type {
   AttachedEngine,
   BeginOptions,
   ExecutionEngine,
   LoadedDefinition,
 } from '../../engine/execution/execution-engine.port.ts';
+import type { IdSource } from '../../engine/execution/id.ts';
+import { withKeySeed } from '../../engine/execution/seed.ts';
+import { retryKeyOf } from '../../engine/execution/start-once.ts';
+import type { ExpectedDocument, NewExecution, StepRecord } from '../../engine/execution/stored-execution.ts';
+import type { Clock } from '../../engine/host/clock.port.ts';
 import { type Logger, SILENT } from '../../engine/host/logger.port.ts';
 import type { Masking } from '../../engine/host/masking.port.ts';
-import type { RecordReader, Storage, StoredDefinition } from '../../engine/storage/storage.port.ts';
 import type { Tracing } from '../../engine/host/telemetry.port.ts';
+import type { MaskText } from '../../engine/interpreter/attempt/mask-secrets.ts';
+import type { RunPorts } from '../../engine/interpreter/run.ts';
+import { runEnsemble } from '../../engine/interpreter/run-ensemble.ts';
+import { Turns } from '../../engine/interpreter/turns.ts';
 import { never } from '../../engine/running/recorded-journal.ts';
 import type { StandingJournal } from '../../engine/running/standing-journal.ts';
+import type { RecordReader, Storage, StoredDefinition, TransactionStore } from '../../engine/storage/storage.port.ts';
+import { createDryRuns, type DryRuns } from '../change/dry-run.ts';
 import type { LoadedEnsemble } from '../definitions/load-definitions.ts';
 import { createOutbox } from '../deliveries/outbox.ts';
-import { traceStart } from '../telemetry.ts';
 import { checkExecuteOptions } from '../options/options.ts';
+import { traceStart } from '../telemetry.ts';
 import { createAcceptance, NO_OPTIONS } from './accept.ts';
 import { createChildren } from './children.ts';
-import { createDryRuns, type DryRuns } from '../change/dry-run.ts';
 import { dryRunOf, type ExecuteOptions, type Origin, type RetryOptions } from './execute-options.ts';
 import { createExecutionIds } from './execution-ids.ts';
 import { findFirst, newestOf } from './find-first.ts';
@@ -48,6 +48,7 @@ import { createHandles, type ExecutionHandle } from './handles.ts';
 import { logEnd } from './log-end.ts';
 import { newExecution } from './new-execution.ts';
 import { readInput } from './read-input.ts';
+import { createStartRequests, type StartRequests } from './start-requests.ts';
 import { type Find, withCurrentDefinition } from './with-current-definition.ts';
 
 interface ExecutionServiceDependencies {
@@ -89,6 +90,7 @@ export interface ExecutionService {
     failed: NewExecution,
     steps: readonly StepRecord[],
     options: RetryOptions,
+    lineage: ExecutionRetry | undefined,
   ): Promise<ExecutionHandle>;
   /** The handle of a stored execution, in whatever process it runs. */
   handleOf(id: string): ExecutionHandle;
@@ -102,6 +104,9 @@ export interface ExecutionService {
    * @param at - the present instant of the run, Unix ms. Default: now
    */
   follow(ensemble: LoadedEnsemble, execution: NewExecution, journal: StandingJournal, at?: number): void;
+  /** Undefined without a transaction. @throws NOT_CONFIGURED, INVALID_REQUEST */
+  readonly openTransaction: OpenTransaction;
+  readonly requests: StartRequests;
   readonly runShadow: DryRuns['shadow'];
   readonly tracing: Tracing | undefined;
   readonly engine: AttachedEngine;
@@ -127,7 +132,12 @@ export function createExecutionService(dependencies: ExecutionServiceDependencie
     records: () => records,
   });
   const toLoadedDefinition = createToLoadedDefinition(ports, json, dryRuns);
-  const engine = attachEngine(dependencies, toLoadedDefinition);
+  const requests = createStartRequests({
+    ...{ documents: storage.documents, clock, logger, ids, toLoadedDefinition, find, forget: dependencies.forget },
+    engine: () => engine,
+    records: () => records,
+  });
+  const engine = attachEngine(dependencies, toLoadedDefinition, requests.requested);
   const records = engine.records ?? storage;
   const isShared = storage.capabilities.shared;
   const watch = createExecutionWatch({ records, isShared, clock, events });
@@ -146,17 +156,19 @@ export function createExecutionService(dependencies: ExecutionServiceDependencie
       throw thrown;
     }
   };
+  const openTransaction = createOpenTransaction(storage, () => engine);
   /** Begins an execution unless an earlier start under its id or its key did. The read saves a commit; the commit is exact. */
   const beginOnce = async (start: Start): Promise<ExecutionHandle> => {
     const { execution, how } = start;
-    const first = await findFirst(records, execution);
-    if (first !== undefined) return toEarlier(await newestOf(records, first), how.signal);
+    const from = how.within ?? records;
+    const first = await findFirst(from, execution);
+    if (first !== undefined) return toEarlier(await newestOf(from, first), how.signal);
     try {
       return await begin(start);
     } catch (thrown) {
-      const other = isOrchestratorError(thrown, 'CONFLICT') ? await findFirst(records, execution) : undefined;
+      const other = isOrchestratorError(thrown, 'CONFLICT') ? await findFirst(from, execution) : undefined;
       if (other === undefined) throw thrown;
-      return toEarlier(await newestOf(records, other), how.signal);
+      return toEarlier(await newestOf(from, other), how.signal);
     }
   };
   /** A dry run ends within the call. What it does is stored with its end. */
@@ -173,6 +185,8 @@ export function createExecutionService(dependencies: ExecutionServiceDependencie
     return toHandle(execution.id, run, undefined);
   };
   const executeNow = async (current: LoadedEnsemble, given: unknown, options: ExecuteOptions) => {
+    // Not checked yet: it may be null.
+    if (options?.transaction !== undefined) refuseWithin(options, true);
     const dry = dryRunOf(options);
     if (dry) return (await startDry(current, given, options, dry)).result();
     const chosen = current.traffic && (await choose(current, current.traffic, given, options));
@@ -185,6 +199,8 @@ export function createExecutionService(dependencies: ExecutionServiceDependencie
     return await andThen(begun, (run) => result(execution.id, run));
   };
   const startNow = async (current: LoadedEnsemble, given: unknown, options: ExecuteOptions, origin?: Origin) => {
+    if (options?.transaction !== undefined) refuseWithin(options, false);
+    const within = options?.transaction === undefined ? undefined : await openTransaction(options.transaction);
     const dry = dryRunOf(options);
     if (dry) return startDry(current, given, options, dry);
     const chosen = current.traffic && (await choose(current, current.traffic, given, options));
@@ -194,8 +210,8 @@ export function createExecutionService(dependencies: ExecutionServiceDependencie
     const isAwaited = origin === undefined && (options.trigger !== 'http' || options.overLimit === 'refuse');
     const execution = accept(ensemble, isPromise(input) ? await input : input, options, isAwaited, origin, chosen?.id);
     const begins = beginOptions(ensemble, execution, options, true);
-    const how = origin ? { ...begins, steps: origin.steps } : begins;
-    const start = { ensemble, execution, how, keeps: options.events !== false };
+    const how = origin || within ? { ...begins, within, ...(origin && { steps: origin.steps }) } : begins;
+    const start = { ensemble, execution, how, keeps: options.events !== false && !within };
     return isOnce(options) ? beginOnce(start) : begin(start);
   };
 
@@ -204,10 +220,11 @@ export function createExecutionService(dependencies: ExecutionServiceDependencie
       withCurrentDefinition(find, dependencies.forget, (ensemble) => executeNow(ensemble, given, options)),
     start: (find, given, options = NO_OPTIONS, origin) =>
       withCurrentDefinition(find, dependencies.forget, (ensemble) => startNow(ensemble, given, options, origin)),
-    async retry(ensemble, failed, steps, { principal, newKeys = false, input: given }) {
+    async retry(ensemble, failed, steps, { principal, newKeys = false, input: given }, lineage) {
       const createdAt = clock.now();
       const { tags, id: retryOf } = failed;
-      const input = given === undefined ? failed.input : await readInput(ensemble, given);
+      const isSame = given === undefined && ensemble.compiled.stored.version === failed.version;
+      const input = isSame ? failed.input : await readInput(ensemble, given === undefined ? failed.input : given);
       // With the same seed, so that random values lead to the same steps, and the calls have the same keys.
       const seed = newKeys ? withKeySeed(failed.seed, ids.seed()) : failed.seed;
       const id = newId(ensemble.compiled.name, createdAt);
@@ -216,7 +233,7 @@ export function createExecutionService(dependencies: ExecutionServiceDependencie
         ...{
           executionId: id,
           ensemble: ensemble.compiled.name,
-          trigger: withoutTraffic(failed.trigger),
+          trigger: triggerOfRetry(failed.trigger, lineage),
         },
         ...{ caller: traceOf(failed.trigger), isDetached: true },
       });
@@ -227,7 +244,7 @@ export function createExecutionService(dependencies: ExecutionServiceDependencie
         return await begin({ ensemble, execution, how, keeps: false });
       } catch (thrown) {
         // Another call came first.
-        const isSecond = isOrchestratorError(thrown, 'CONFLICT');
+        const isSecond = isOrchestratorError(thrown, 'CONFLICT') && lineage?.completed === undefined;
         const other = isSecond ? await records.executions.findByKey(idempotencyKey) : undefined;
         if (other === undefined) throw thrown;
         return toEarlier(other, undefined);
@@ -236,6 +253,7 @@ export function createExecutionService(dependencies: ExecutionServiceDependencie
     handleOf: (id) => toEarlier(id, undefined),
     follow: createFollow(ports),
     ...{ storedEvents, toLoadedDefinition, runShadow: dryRuns.shadow, tracing, engine, records, turns },
+    ...{ openTransaction, requests },
   };
 }
 
@@ -298,6 +316,7 @@ function createToLoadedDefinition(ports: RunPorts, json: Masking['json'], dryRun
     const definition: LoadedDefinition = {
       definition: compiled.stored,
       durability: compiled.durability,
+      perProcess: compiled.perProcess,
       hasLoops: compiled.hasLoops,
       outbox:
         outbox &&
@@ -316,10 +335,11 @@ function createToLoadedDefinition(ports: RunPorts, json: Masking['json'], dryRun
 function attachEngine(
   dependencies: ExecutionServiceDependencies,
   toLoadedDefinition: ToLoadedDefinition,
+  requested: () => void,
 ): AttachedEngine {
   const { engineStorage, clock, logger, retentionMs, ids, events } = dependencies;
   return dependencies.engine.attach({
-    ...{ storage: engineStorage, clock, logger, retentionMs },
+    ...{ storage: engineStorage, clock, logger, retentionMs, requested },
     newWorkerId: () => ids.id('own_', clock.now()),
     restore: (definition, ensemble) =>
       andThen(dependencies.restore(definition, ensemble), (restored) =>
@@ -341,11 +361,38 @@ function attachEngine(
 }
 
 /** Traffic does not choose a retry: guards don't count it, and it has no shadow. */
-function withoutTraffic({ traffic: _traffic, ...trigger }: ExecutionTrigger): ExecutionTrigger {
-  return trigger;
+function triggerOfRetry(
+  { traffic: _traffic, retry: _before, ...trigger }: ExecutionTrigger,
+  retry: ExecutionRetry | undefined,
+): ExecutionTrigger {
+  return retry ? { ...trigger, retry } : trigger;
 }
 
 /** Whether the start has an id or a key of its caller. Any other start reads nothing. */
 function isOnce({ id, idempotencyKey }: ExecuteOptions): boolean {
   return id !== undefined || idempotencyKey !== undefined;
+}
+
+type OpenTransaction = (transaction: unknown) => Promise<TransactionStore | undefined>;
+
+/** @returns a function that opens the transaction of a call; undefined if it has none. @throws NOT_CONFIGURED, INVALID_REQUEST */
+function createOpenTransaction(
+  storage: Pick<Storage, 'within'>,
+  engine: () => Pick<AttachedEngine, 'takesTransactions'>,
+): OpenTransaction {
+  return async (transaction) => {
+    if (transaction === undefined) return undefined;
+    if (storage.within && engine().takesTransactions) return storage.within(transaction);
+    const message =
+      'the storage or the engine of this orchestrator can not write in a transaction of the caller; `postgresStorage` and `sqliteStorage` can';
+    throw new OrchestratorError('NOT_CONFIGURED', message);
+  };
+}
+
+/** @throws INVALID_REQUEST for what can't be done before the caller commits */
+function refuseWithin({ signal, dryRun }: ExecuteOptions, isAwaited: boolean): void {
+  const what = isAwaited ? '`execute`, which waits for the end' : signal ? '`signal`' : dryRun ? '`dryRun`' : undefined;
+  if (what === undefined) return;
+  const message = `\`transaction\` can't be used with ${what}: the execution is there when the transaction is committed; use \`start\``;
+  throw new OrchestratorError('INVALID_REQUEST', message);
 }

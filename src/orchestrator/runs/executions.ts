@@ -1,21 +1,26 @@
 /** The stored executions: the types of the public `orchestrator.executions`. */
 
-import type { StoredEvent } from '../../engine/events/rules/execution-events.ts';
-import type { EnsembleDefinition } from '../../engine/ensemble/ensemble.ts';
-import type { AgentResult, Execution, ExecutionSummary, OpenCounts } from '../../engine/execution/execution.ts';
-import type { ExecutionHistory } from '../../engine/execution/execution-history.ts';
-import type { ExecutionStep } from '../../engine/ensemble/execution-step.ts';
 import type { Principal } from '../../engine/access/token.ts';
+import type { EnsembleDefinition } from '../../engine/ensemble/ensemble.ts';
+import type { ExecutionStep } from '../../engine/ensemble/execution-step.ts';
+import type { StoredEvent } from '../../engine/events/rules/execution-events.ts';
+import type { AgentResult, Execution, ExecutionSummary, OpenCounts } from '../../engine/execution/execution.ts';
+import type { EnginePause } from '../../engine/execution/execution-engine.port.ts';
+import type { ExecutionHistory } from '../../engine/execution/execution-history.ts';
+import type { MoveOptions, Moves } from '../change/move.ts';
+import type { OperatorOptions } from '../operators/operator-options.ts';
 import type { SignalOptions } from '../signals/signals.ts';
 import type { EventTicket } from './event-tickets.ts';
 import type { RetryOptions } from './execute-options.ts';
 import type { ExecutionFilter } from './execution-filter.ts';
 import type { ExecutionHandle } from './handles.ts';
 import type { StepPage, StepPageOptions } from './list-steps.ts';
-import type { MoveOptions, Moves } from '../change/move.ts';
 import type { RunningSteps, StepInput } from './steps-at-work.ts';
 
 export type { ExecutionFilter };
+
+/** Which executions are paused as a whole. */
+export type PauseTarget = { readonly ensemble: string } | { readonly all: true };
 
 /** Refuses the literal name of a signal that no flow waits for. A name that is not a literal may be any. */
 type KnownSignal<Name, Signal> = string extends Name
@@ -31,17 +36,52 @@ export interface Executions<Signal extends string = string> {
    * @returns its record after the request. An active execution may still be `running` for a moment
    * @throws NOT_FOUND; CONFLICT if it has ended, unless it was cancelled
    */
-  cancel(id: string): Promise<Execution<unknown>>;
+  cancel(id: string, options?: OperatorOptions): Promise<Execution<unknown>>;
+  /**
+   * Pauses an execution until {@link resume}: nothing of it runs meanwhile. One that runs is paused after its current steps, with their
+   * results. What it waits for, and how long, stays: a wait whose time is over, or whose signal came, ends when it is resumed. Its
+   * `timeout` is not stopped. An execution with `durability: none` is paused only before it begins.
+   * @returns its record after the request. An active execution may still be `running` for a moment
+   * @throws NOT_FOUND; CONFLICT if it has ended
+   */
+  pause(id: string, options?: OperatorOptions): Promise<Execution<unknown>>;
+  /**
+   * Ends the pause of an execution. Does nothing if it is not paused, or is paused with its ensemble.
+   * @returns its record after that @throws NOT_FOUND; CONFLICT if it has ended
+   */
+  resume(id: string, options?: OperatorOptions): Promise<Execution<unknown>>;
+  /**
+   * Pauses all executions of an ensemble, or everything, until {@link resumeAll}. What is started meanwhile is accepted, and paused when it
+   * would begin. Another process may begin executions for some seconds after the call.
+   * @returns how many executions were changed @throws NOT_FOUND for an unknown ensemble
+   */
+  pauseAll(of: PauseTarget, options?: OperatorOptions): Promise<{ readonly changed: number }>;
+  /** Ends a pause of {@link pauseAll}. What is paused by itself stays so. @returns how many executions were changed @throws NOT_FOUND */
+  resumeAll(of: PauseTarget, options?: OperatorOptions): Promise<{ readonly changed: number }>;
+  /** The ensembles that are paused, and everything if it is. */
+  pauses(): Promise<readonly EnginePause[]>;
   /**
    * Retries the newest execution of a chain of retries. If it failed, timed out or was cancelled, a new execution starts, once: with
    * the same input, the same definition, the same idempotency keys of its calls, and the results of the successful steps, which don't
-   * run again. If it completed or has not ended, nothing starts.
+   * run again. If it completed or has not ended, nothing starts; with `from` or `definition`, one that completed is retried too.
    *
    * @param id - of any execution of the chain
    * @returns the handle of the newest execution
-   * @throws NOT_FOUND; NOT_CONFIGURED if this process lacks what it needs; INVALID_INPUT for an `input` that does not fit
+   * @throws NOT_FOUND; NOT_CONFIGURED if this process lacks what it needs; INVALID_INPUT for an `input` that does not fit; INVALID_REQUEST
+   *   for a `from` that names no step; CONFLICT with `from` or `definition` if it has not ended, and if results do not fit the `definition`
    */
   retry(id: string, options?: RetryOptions): Promise<ExecutionHandle>;
+  /**
+   * Gives a step its result by hand: its operation does not run (any more). For an execution that waits, is queued or paused, and for one that
+   * ended badly: of that, a retry begins, as {@link retry} does, in which the step has this result.
+   *
+   * @param key - the key of the step, an agent or a child execution, or the name of its result if only one step has it
+   * @param output - JSON. It must fit the `output` of the agent, if that declares one. A child execution is cancelled
+   * @returns the record of the execution that continues. It has the `completions`, or its `trigger.retry` says it
+   * @throws NOT_FOUND; INVALID_REQUEST for a step that is none of these; INVALID_INPUT for an output that does not fit; CONFLICT if the step
+   *   has a result, if a process works on the execution (pause it first), and if the execution has completed or was retried
+   */
+  complete(id: string, key: string, output: unknown, options?: OperatorOptions): Promise<Execution<unknown>>;
   /**
    * Sends a signal to an execution. The first `wait` for a signal of this name continues with the payload, now or when the flow
    * reaches it. A signal that arrives before its `wait` is kept. Each signal is taken by one `wait`.
@@ -73,7 +113,7 @@ export interface Executions<Signal extends string = string> {
    * its children stay.
    * @throws NOT_FOUND; CONFLICT if it has not ended
    */
-  delete(id: string): Promise<{ readonly id: string; readonly deleted: true }>;
+  delete(id: string, options?: OperatorOptions): Promise<{ readonly id: string; readonly deleted: true }>;
   /** The record, with the first 1,000 agent runs and at most 4 MiB of their outputs. @throws NOT_FOUND */
   get(id: string): Promise<Execution<unknown>>;
   /** The status, without values and agent runs. The cost is the same for every execution. @throws NOT_FOUND */

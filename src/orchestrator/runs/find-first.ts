@@ -13,7 +13,7 @@ import type { RecordReader } from '../../engine/storage/storage.port.ts';
  * @throws IDEMPOTENCY_KEY_REUSED if the first execution has another ensemble or another input, and if the id and the key that were
  *   given are not those of one execution
  */
-export async function findFirst({ executions }: RecordReader, execution: NewExecution): Promise<string | undefined> {
+export async function findFirst({ executions }: FirstReader, execution: NewExecution): Promise<string | undefined> {
   const { id, ensemble, input, idempotencyKey: key } = execution;
   const found = await findStart({ executions }, execution);
   if (!found) return undefined;
@@ -28,9 +28,12 @@ export async function findFirst({ executions }: RecordReader, execution: NewExec
   return accepted.id;
 }
 
+interface FirstReader {
+  readonly executions: Pick<RecordReader['executions'], 'findByKey' | 'getAccepted'>;
+}
 type Identity = Pick<NewExecution, 'id' | 'idempotencyKey'>;
 
-async function findStart({ executions }: Pick<RecordReader, 'executions'>, { id, idempotencyKey: key }: Identity) {
+async function findStart({ executions }: FirstReader, { id, idempotencyKey: key }: Identity) {
   const byKey = key === undefined ? undefined : await executions.findByKey(key);
   const first = byKey ?? (isGeneratedId(id) ? undefined : id);
   const accepted = first === undefined ? undefined : await executions.getAccepted(first);
@@ -38,15 +41,12 @@ async function findStart({ executions }: Pick<RecordReader, 'executions'>, { id,
 }
 
 /** What an earlier start under the same id or idempotency key began. */
-export async function findAccepted(
-  records: Pick<RecordReader, 'executions'>,
-  identity: Identity,
-): Promise<NewExecution | undefined> {
+export async function findAccepted(records: FirstReader, identity: Identity): Promise<NewExecution | undefined> {
   return (await findStart(records, identity))?.accepted;
 }
 
 /** The newest execution of a chain of retries. @param id - of any execution of the chain */
-export async function newestOf({ executions }: RecordReader, id: string): Promise<string> {
+export async function newestOf({ executions }: FirstReader, id: string): Promise<string> {
   for (let newest = id; ; ) {
     const next = await executions.findByKey(retryKeyOf(newest));
     if (next === undefined) return newest;

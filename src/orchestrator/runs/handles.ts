@@ -1,17 +1,17 @@
 /** The handles of executions: their results and their events, in whatever process they run. */
 
-import { andThen, type MaybePromise } from '../../engine/base/maybe-promise.ts';
-import { type Execution, PLAN_KEY, type PlannedStep } from '../../engine/execution/execution.ts';
-import type { CallerSignal } from '../../engine/base/time/caller-signal.ts';
 import { OrchestratorError } from '../../engine/base/errors.ts';
 import { cloneJson } from '../../engine/base/json/json.ts';
+import { andThen, type MaybePromise } from '../../engine/base/maybe-promise.ts';
+import type { CallerSignal } from '../../engine/base/time/caller-signal.ts';
+import type { OrchestratorEvent } from '../../engine/events/event.ts';
 import type { KeptEvents } from '../../engine/events/rules/event-stream.ts';
 import type { StoredEvent } from '../../engine/events/rules/execution-events.ts';
 import { endEvent } from '../../engine/execution/end-event.ts';
-import type { OrchestratorEvent } from '../../engine/events/event.ts';
+import { type Execution, PLAN_KEY, type PlannedStep } from '../../engine/execution/execution.ts';
+import type { AcceptedRun, AttachedEngine } from '../../engine/execution/execution-engine.port.ts';
 import { toOwnCopy } from '../../engine/execution/execution-record.ts';
 import type { Clock } from '../../engine/host/clock.port.ts';
-import type { AcceptedRun, AttachedEngine } from '../../engine/execution/execution-engine.port.ts';
 import type { Logger } from '../../engine/host/logger.port.ts';
 import type { RecordReader } from '../../engine/storage/storage.port.ts';
 

@@ -2,8 +2,6 @@
 
 import { cloneJson, type Json } from '../../engine/base/json/json.ts';
 import { jsonTextBytes } from '../../engine/base/json/measure-json.ts';
-import { decodeCursor, encodeCursor, pageLimit } from '../../engine/storage/cursor.ts';
-import { type ExecutionSummary, isFinal } from '../../engine/execution/execution.ts';
 import {
   type ExecutionStep,
   recordOfEnd,
@@ -11,8 +9,10 @@ import {
   toExecutionStep,
 } from '../../engine/ensemble/execution-step.ts';
 import { keysOfStep, markKey, roleOf, type StepKind } from '../../engine/ensemble/step-kind.ts';
+import { type ExecutionSummary, isFinal } from '../../engine/execution/execution.ts';
 import type { StepRecord } from '../../engine/execution/stored-execution.ts';
 import type { Clock } from '../../engine/host/clock.port.ts';
+import { decodeCursor, encodeCursor, pageLimit } from '../../engine/storage/cursor.ts';
 import type { RecordReader } from '../../engine/storage/storage.port.ts';
 
 export interface StepPage {

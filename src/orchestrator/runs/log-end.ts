@@ -1,9 +1,9 @@
 /** The line that the log gets for the end of an execution. */
 
-import { toLoggedError } from '../../engine/interpreter/failure.ts';
 import type { Execution } from '../../engine/execution/execution.ts';
 import { type Logger, NO_LINE } from '../../engine/host/logger.port.ts';
 import type { LoggedTrace } from '../../engine/host/telemetry.port.ts';
+import { toLoggedError } from '../../engine/interpreter/failure.ts';
 
 /** @param worker - the worker that ran it; undefined for an execution that was cancelled before it began */
 export function logEnd(logger: Logger, record: Execution, worker: string | undefined): void {

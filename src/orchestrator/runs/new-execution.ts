@@ -1,6 +1,7 @@
 /** Builds a new execution, for all kinds of starts: a call, a schedule, a parent execution, a retry. */
 
 import type { CompiledEnsemble } from '../../engine/compiled/compiled-ensemble.ts';
+import { PRIORITY_MS } from '../../engine/execution/limits/flow-limit.ts';
 import type { NewExecution } from '../../engine/execution/stored-execution.ts';
 
 type Beginning = Pick<NewExecution, 'id' | 'trigger' | 'input' | 'seed' | 'createdAt'> & {
@@ -15,6 +16,7 @@ export interface EarlierEnd {
   readonly deadlineAt?: number | undefined;
 }
 
+/** @throws INVALID_INPUT for an input that gives a limit no key */
 export function newExecution(compiled: CompiledEnsemble, beginning: Beginning, earlier?: EarlierEnd): NewExecution {
   const { id, trigger, input, seed, createdAt, idempotencyKey, tags } = beginning;
   const execution: { -readonly [K in keyof NewExecution]: NewExecution[K] } = {
@@ -31,5 +33,8 @@ export function newExecution(compiled: CompiledEnsemble, beginning: Beginning, e
   if (deadlineAt !== Infinity) execution.deadlineAt = deadlineAt;
   if (idempotencyKey !== undefined) execution.idempotencyKey = idempotencyKey;
   if (tags !== undefined) execution.tags = tags;
+  if (compiled.limits) execution.limits = compiled.limits(input, createdAt);
+  if (compiled.priority) execution.dueSince = createdAt - compiled.priority(input, createdAt) * PRIORITY_MS;
+  if (compiled.startWithinMs !== undefined) execution.startBy = createdAt + compiled.startWithinMs;
   return execution;
 }

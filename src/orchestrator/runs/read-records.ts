@@ -2,11 +2,11 @@
 
 import { OrchestratorError } from '../../engine/base/errors.ts';
 import { cloneJson } from '../../engine/base/json/json.ts';
+import { isMark } from '../../engine/ensemble/step-kind.ts';
 import type { Turns } from '../../engine/events/rules/execution-events.ts';
 import { type FinalStatus, isFinal } from '../../engine/execution/execution.ts';
 import type { ExecutionHistory } from '../../engine/execution/execution-history.ts';
 import { outputsOf } from '../../engine/execution/execution-record.ts';
-import { isMark } from '../../engine/ensemble/step-kind.ts';
 import type { StepRecord } from '../../engine/execution/stored-execution.ts';
 import type { RecordReader } from '../../engine/storage/storage.port.ts';
 

@@ -1,8 +1,8 @@
 /** Starts an execution with the current definition of an ensemble, also if the definition is changed in the meantime. */
 
 import { isPromise, type MaybePromise } from '../../engine/base/maybe-promise.ts';
-import type { ExpectedDocument } from '../../engine/execution/stored-execution.ts';
 import { StaleDefinitionError } from '../../engine/execution/execution-engine.port.ts';
+import type { ExpectedDocument } from '../../engine/execution/stored-execution.ts';
 import { alwaysChanged } from '../changes.ts';
 import type { LoadedEnsemble } from '../definitions/load-definitions.ts';
 

@@ -10,6 +10,8 @@ import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js';
 import type { CompiledSchedule } from '../../engine/compiled/compiled-ensemble.ts';
 import type { ExecutionTrigger } from '../../engine/execution/execution.ts';
 import { derivedId } from '../../engine/execution/id.ts';
+import type { Clock } from '../../engine/host/clock.port.ts';
+import type { Logger } from '../../engine/host/logger.port.ts';
 import {
   type AddedTicks,
   addDueTicks,
@@ -19,8 +21,6 @@ import {
   takeTick,
   toStored,
 } from '../../engine/schedule/schedule.ts';
-import type { Clock } from '../../engine/host/clock.port.ts';
-import type { Logger } from '../../engine/host/logger.port.ts';
 import type { RecordReader, ScheduleStore } from '../../engine/storage/storage.port.ts';
 import type { LoadedEnsemble } from '../definitions/load-definitions.ts';
 import type { AdvanceOptions, TaskProgress } from '../timed/timed-work.ts';

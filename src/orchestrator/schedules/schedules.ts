@@ -1,15 +1,15 @@
 /** The schedules of the ensembles of an orchestrator, as tasks of its timer. */
 
-import type { Emitter } from '../../engine/events/rules/emitter.ts';
 import { METRICS } from '../../engine/events/measurement.ts';
+import type { Emitter } from '../../engine/events/rules/emitter.ts';
 import type { Logger } from '../../engine/host/logger.port.ts';
 import type { Storage } from '../../engine/storage/storage.port.ts';
 import type { LoadedEnsemble } from '../definitions/load-definitions.ts';
 import type { ExecutionService } from '../runs/execution-service.ts';
 import { newExecution } from '../runs/new-execution.ts';
 import { readInput } from '../runs/read-input.ts';
-import type { SteadyClock } from '../timed/steady-clock.ts';
 import { traceStart } from '../telemetry.ts';
+import type { SteadyClock } from '../timed/steady-clock.ts';
 import type { TimedTask } from '../timed/timed-work.ts';
 import { createScheduleDriver, type QueuedStart } from './drive-schedule.ts';
 
@@ -18,7 +18,10 @@ export interface SchedulesDependencies {
   readonly clock: SteadyClock;
   readonly logger: Logger;
   readonly events: Pick<Emitter, 'measure'>;
-  readonly executionService: Pick<ExecutionService, 'toLoadedDefinition' | 'tracing' | 'engine' | 'records' | 'start'>;
+  readonly executionService: Pick<
+    ExecutionService,
+    'toLoadedDefinition' | 'tracing' | 'engine' | 'records' | 'start' | 'requests'
+  >;
 }
 
 export function scheduleTasks(

@@ -3,9 +3,9 @@
 import { OrchestratorError } from '../../engine/base/errors.ts';
 import type { Json } from '../../engine/base/json/json.ts';
 import { MAX_NAMED, suggestName } from '../../engine/base/suggest-name.ts';
-import type { Execution, ExecutionSummary } from '../../engine/execution/execution.ts';
 import type { WaitStep } from '../../engine/ensemble/ensemble.ts';
 import { innerLists } from '../../engine/ensemble/inner-lists.ts';
+import type { Execution, ExecutionSummary } from '../../engine/execution/execution.ts';
 import { describeProblems } from '../../engine/json-schema/check-by-schema.ts';
 import { compileJsonSchema } from '../../engine/json-schema/compile-json-schema.ts';
 import type { ValueCheck } from '../../engine/json-schema/rule.ts';
@@ -25,20 +25,21 @@ export interface SignalForms {
   /**
    * Checks a signal.
    *
+   * @param from - where the definition is read. Default: the storage
    * @returns the payload, with the defaults of its form
    * @throws INVALID_INPUT for a name that no `wait` takes, with their names in `details.waits`, and for a payload that does not fit, with
    *   `details.issues`
    */
-  check(execution: ExecutionFacts, name: string, payload: Json): Promise<Json>;
+  check(execution: ExecutionFacts, name: string, payload: Json, from?: Pick<DefinitionStore, 'get'>): Promise<Json>;
 }
 
 export function createSignalForms(definitions: DefinitionStore): SignalForms {
   const byVersion = new Map<string, SignalsOf>();
   const checkPayload = createPayloadCheck();
-  const signalsOf = async (version: string): Promise<SignalsOf> => {
+  const signalsOf = async (version: string, from: Pick<DefinitionStore, 'get'> = definitions): Promise<SignalsOf> => {
     const known = byVersion.get(version);
     if (known) return known;
-    const stored = await definitions.get(version);
+    const stored = await from.get(version);
     if (!stored) return 'any';
     const signals = awaitedSignals(stored.definition.flow);
     byVersion.set(version, signals);
@@ -61,8 +62,8 @@ export function createSignalForms(definitions: DefinitionStore): SignalForms {
       }
       return Object.keys(forms).length === 0 ? record : { ...record, forms };
     },
-    async check({ ensemble, version }, name, payload) {
-      const signals = await signalsOf(version);
+    async check({ ensemble, version }, name, payload, from) {
+      const signals = await signalsOf(version, from);
       if (signals !== 'any' && !signals.has(name)) throw unknownSignal(ensemble, name, [...signals.keys()]);
       return checkPayload(await find({ ensemble, version }, name), name, payload);
     },

@@ -1,15 +1,15 @@
 /** Reads and uses the links that `signalUrl()` created, as the public `orchestrator.signalLinks`. */
 
 import { isOrchestratorError } from '../../engine/base/errors.ts';
-import { copyJson, type Json, JsonError, type JsonObject } from '../../engine/base/json/json.ts';
 import { isMap } from '../../engine/base/json/is-map.ts';
-import { compileJsonSchema } from '../../engine/json-schema/compile-json-schema.ts';
+import { copyJson, type Json, JsonError, type JsonObject } from '../../engine/base/json/json.ts';
 import { type ExecutionSummary, isFinal } from '../../engine/execution/execution.ts';
-import type { SignalForm, SignalLinkState, SignalPage, SignalPageTexts } from '../../engine/signal/signal-page.ts';
 import type { NewSignal } from '../../engine/execution/stored-execution.ts';
 import type { Clock } from '../../engine/host/clock.port.ts';
-import { linkSignalId, readLink, type SignalLink } from '../../engine/signing/signal-link.ts';
+import { compileJsonSchema } from '../../engine/json-schema/compile-json-schema.ts';
 import { readField } from '../../engine/signal/form-field.ts';
+import type { SignalForm, SignalLinkState, SignalPage, SignalPageTexts } from '../../engine/signal/signal-page.ts';
+import { linkSignalId, readLink, type SignalLink } from '../../engine/signing/signal-link.ts';
 import type { ExecutionService } from '../runs/execution-service.ts';
 import type { SignalForms } from './signal-forms.ts';
 

@@ -1,16 +1,18 @@
 /** Builds a signal from a caller's arguments, or says what is wrong with them. */
 
 import { OrchestratorError } from '../../engine/base/errors.ts';
-import { copyJson, JsonError } from '../../engine/base/json/json.ts';
 import { refuseUnknownKeys } from '../../engine/base/read-options.ts';
-import type { IdSource } from '../../engine/execution/id.ts';
 import { NAME_PATTERN, NAME_RULE } from '../../engine/ensemble/name.ts';
+import type { IdSource } from '../../engine/execution/id.ts';
 import type { NewSignal } from '../../engine/execution/stored-execution.ts';
 import type { Clock } from '../../engine/host/clock.port.ts';
+import { readJsonOption } from '../operators/operator-options.ts';
 
 export interface SignalOptions {
   /** A second signal of the same execution, name and key changes nothing. 1 to 255 characters. */
   readonly idempotencyKey?: string | undefined;
+  /** A transaction that the caller has begun: the signal is sent if and only if the caller commits. As for `start`. */
+  readonly transaction?: unknown;
 }
 
 /** @throws INVALID_INPUT for a name that no `wait` can have, a payload that is not JSON, and an invalid key */
@@ -21,7 +23,7 @@ export function toSignal(
   options: SignalOptions | undefined,
   dependencies: { readonly clock: Clock; readonly ids: IdSource },
 ): NewSignal {
-  if (options !== undefined) refuseUnknownKeys(options, ['idempotencyKey'], 'executions.signal');
+  if (options !== undefined) refuseUnknownKeys(options, ['idempotencyKey', 'transaction'], 'executions.signal');
   if (typeof name !== 'string' || !NAME_PATTERN.test(name)) {
     throw new OrchestratorError(
       'INVALID_INPUT',
@@ -37,7 +39,7 @@ export function toSignal(
         : `key_${name}:${readKey(options.idempotencyKey)}`,
     executionId,
     name,
-    payload: payload === undefined ? null : readPayload(payload, name),
+    payload: payload === undefined ? null : readJsonOption(payload, `the payload of signal \`${name}\``),
     createdAt,
   };
 }
@@ -45,15 +47,4 @@ export function toSignal(
 function readKey(key: unknown): string {
   if (typeof key === 'string' && key.length >= 1 && key.length <= 255) return key;
   throw new OrchestratorError('INVALID_INPUT', 'the idempotency key of a signal must be text of 1 to 255 characters');
-}
-
-function readPayload(payload: unknown, name: string) {
-  try {
-    return copyJson(payload);
-  } catch (thrown) {
-    if (!(thrown instanceof JsonError)) throw thrown;
-    const { path, message } = thrown.problem;
-    const what = path ? `\`${path}\` in the payload` : 'the payload';
-    throw new OrchestratorError('INVALID_INPUT', `${what} of signal \`${name}\` ${message}`);
-  }
 }

@@ -1,17 +1,17 @@
 /** What an orchestrator does at its time: its schedules, its deliveries, rollouts, shadows and jobs, with one timer. */
 
+import type { Mover } from '../change/move.ts';
 import type { Rollouts } from '../components/rollouts.ts';
 import {
   type ConnectedDeliveries,
   connectDeliveries,
   type DeliveryDependencies,
 } from '../deliveries/connect-deliveries.ts';
-import { jobDocuments } from '../jobs/job-documents.ts';
-import { createJobs, type Jobs, type StoredJob } from '../jobs/jobs.ts';
-import { createJobTask } from '../jobs/work-on-jobs.ts';
+import { jobDocuments } from '../operators/job-documents.ts';
+import { createJobs, type Jobs, type StoredJob } from '../operators/jobs.ts';
+import { createJobTask } from '../operators/work-on-jobs.ts';
 import type { ConnectedOptions } from '../options/options.ts';
 import type { Executions } from '../runs/executions.ts';
-import type { Mover } from '../change/move.ts';
 import { createSchedules, type Schedules } from '../schedules/schedule-control.ts';
 import { type SchedulesDependencies, scheduleTasks } from '../schedules/schedules.ts';
 import { createTimedWork, type TimedWork } from './timed-work.ts';
@@ -33,7 +33,8 @@ export function createTimedParts(
       readonly mover: Pick<Mover, 'prepare'>;
     },
 ): TimedOrchestratorDependencies {
-  const { storage, clock, logger, ensembles, executionService, more } = dependencies;
+  const { storage, clock, logger, ensembles, executionService } = dependencies;
+  const more = [...dependencies.more, executionService.requests];
   const deliveries = connectDeliveries(options, dependencies);
   const ticks = scheduleTasks(options.schedules === false ? [] : ensembles.values(), dependencies);
   const { engine } = executionService;

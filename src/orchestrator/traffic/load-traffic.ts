@@ -2,15 +2,15 @@
 
 import { isOrchestratorError, OrchestratorError } from '../../engine/base/errors.ts';
 import { copyJson, type Json } from '../../engine/base/json/json.ts';
+import { LATEST_VERSION } from '../../engine/ensemble/definition-version.ts';
 import {
   chosenVersion,
-  nameOfVersion,
   namedSplit,
+  nameOfVersion,
   type Traffic,
   type TrafficMark,
   versionsIn,
 } from '../../engine/ensemble/traffic.ts';
-import { LATEST_VERSION } from '../../engine/ensemble/definition-version.ts';
 import type { ExpectedDocument } from '../../engine/execution/stored-execution.ts';
 import type { MaybePromise } from '../../engine/operation/operation.port.ts';
 import type { StoredDefinition } from '../../engine/storage/storage.port.ts';

@@ -3,13 +3,13 @@
 import { OrchestratorError } from '../../engine/base/errors.ts';
 import { refuseUnknownKeys } from '../../engine/base/read-options.ts';
 import { type Deployment, type Split, TRAFFIC } from '../../engine/component/component.ts';
+import { readNote } from '../../engine/component/component-fields.ts';
 import { guardProblem } from '../../engine/component/guard.ts';
 import { type SplitRules, splitProblem } from '../../engine/component/split.ts';
-import { readNote } from '../../engine/component/component-fields.ts';
 import { findVersion, LATEST_VERSION, noSuchVersion } from '../../engine/ensemble/definition-version.ts';
 import { namedIn, type Traffic } from '../../engine/ensemble/traffic.ts';
 import type { FunctionTable } from '../../engine/expression/functions/function-table.ts';
-import { baseOf, deploy, DEPLOYMENT_KEYS, type NewDeployment } from '../components/new-deployment.ts';
+import { baseOf, DEPLOYMENT_KEYS, deploy, type NewDeployment } from '../components/new-deployment.ts';
 import { versionsOf } from '../definitions/catalog.ts';
 import type { StoredItem } from '../definitions/stored-definitions.ts';
 

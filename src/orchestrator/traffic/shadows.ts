@@ -1,16 +1,16 @@
 /** Runs another version of an ensemble dry after executions have ended, and keeps where it differs. What this process has no time for is left. */
 
-import type { Json, JsonObject } from '../../engine/base/json/json.ts';
 import { isOrchestratorError, messageOf } from '../../engine/base/errors.ts';
+import type { Json, JsonObject } from '../../engine/base/json/json.ts';
 import type { Traffic } from '../../engine/ensemble/traffic.ts';
 import type { NewExecution } from '../../engine/execution/stored-execution.ts';
 import type { Clock } from '../../engine/host/clock.port.ts';
 import type { Logger } from '../../engine/host/logger.port.ts';
-import type { DocumentStore } from '../../engine/storage/document-store.port.ts';
 import type { MaybePromise } from '../../engine/operation/operation.port.ts';
+import type { DocumentStore } from '../../engine/storage/document-store.port.ts';
+import type { RanDry } from '../change/dry-run.ts';
 import type { LoadedEnsemble } from '../definitions/load-definitions.ts';
 import { readInput } from '../runs/read-input.ts';
-import type { RanDry } from '../change/dry-run.ts';
 import type { TimedTask, TimedWork } from '../timed/timed-work.ts';
 import { differenceBetween, type Went, type WentDifferently } from './compare-shadow.ts';
 

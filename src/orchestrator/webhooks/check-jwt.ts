@@ -2,11 +2,11 @@
 
 import { createLocalJWKSet, decodeJwt, errors, type JSONWebKeySet, jwtVerify } from 'jose';
 import { isOrchestratorError, messageOf, OrchestratorError } from '../../engine/base/errors.ts';
-import type { WebhookAccess } from '../../engine/webhook/webhook.ts';
 import type { Clock } from '../../engine/host/clock.port.ts';
 import type { HttpClient } from '../../engine/host/http.port.ts';
 import type { Logger } from '../../engine/host/logger.port.ts';
 import type { SenderVerdict } from '../../engine/signing/check-sender.ts';
+import type { WebhookAccess } from '../../engine/webhook/webhook.ts';
 
 /** @param header - the value of `Authorization` @throws OVERLOADED if the keys of the issuer can't be read */
 export type JwtCheck = (

@@ -1,14 +1,14 @@
 /** Sends the signal of a webhook to the execution that its trigger finds, once for each signed request. */
 
-import { isOrchestratorError, OrchestratorError } from '../../engine/base/errors.ts';
 import { hashText } from '../../engine/base/bytes/hash.ts';
+import { isOrchestratorError, OrchestratorError } from '../../engine/base/errors.ts';
 import type { Json, JsonObject } from '../../engine/base/json/json.ts';
 import { isFinal } from '../../engine/execution/execution.ts';
 import { EXECUTION_ID } from '../../engine/execution/id.ts';
 import { isOwnId, isTag } from '../../engine/execution/start-once.ts';
-import type { Webhook, WebhookDelivery } from '../../engine/webhook/webhook.ts';
 import type { Clock } from '../../engine/host/clock.port.ts';
 import type { DocumentStore } from '../../engine/storage/document-store.port.ts';
+import type { Webhook, WebhookDelivery } from '../../engine/webhook/webhook.ts';
 import type { ExecuteOptions } from '../runs/execute-options.ts';
 import type { Executions } from '../runs/executions.ts';
 import type { ExecutionHandle } from '../runs/handles.ts';

@@ -10,9 +10,9 @@
 import { OrchestratorError } from '../../engine/base/errors.ts';
 import type { JsonObject } from '../../engine/base/json/json.ts';
 import type { WebhookTrigger } from '../../engine/ensemble/ensemble.ts';
-import { methodsOf } from '../../engine/webhook/webhook.ts';
 import type { Clock } from '../../engine/host/clock.port.ts';
 import type { DocumentStore, StoredDocument } from '../../engine/storage/document-store.port.ts';
+import { methodsOf } from '../../engine/webhook/webhook.ts';
 import { alwaysChanged } from '../changes.ts';
 import type { StoredDefinitions } from '../definitions/stored-definitions.ts';
 

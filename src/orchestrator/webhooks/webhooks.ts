@@ -1,15 +1,11 @@
 /** The inbound webhooks of an orchestrator: finds the trigger of a request, checks its sender, and starts its ensemble. */
 
-import { once } from '../../engine/base/once.ts';
-import { isOrchestratorError, OrchestratorError } from '../../engine/base/errors.ts';
 import { hashText } from '../../engine/base/bytes/hash.ts';
+import { isOrchestratorError, OrchestratorError } from '../../engine/base/errors.ts';
 import { equalJson, type Json } from '../../engine/base/json/json.ts';
 import type { MaybePromise } from '../../engine/base/maybe-promise.ts';
-import { keepRequest, type RequestReader } from '../../engine/webhook/kept-request.ts';
-import { type BodyKind, type SignatureScheme, WEBHOOK_ROOT, type Webhook } from '../../engine/webhook/webhook.ts';
-import { canonicalWebhookPath } from '../../engine/webhook/webhook-path.ts';
+import { once } from '../../engine/base/once.ts';
 import type { Logger } from '../../engine/host/logger.port.ts';
-import type { Storage } from '../../engine/storage/storage.port.ts';
 import {
   checkCredentials,
   checkSignature,
@@ -17,6 +13,10 @@ import {
   type SenderVerdict,
 } from '../../engine/signing/check-sender.ts';
 import { type SignedRequest, signatureHeaders } from '../../engine/signing/signature-schemes.ts';
+import type { Storage } from '../../engine/storage/storage.port.ts';
+import { keepRequest, type RequestReader } from '../../engine/webhook/kept-request.ts';
+import { type BodyKind, type SignatureScheme, WEBHOOK_ROOT, type Webhook } from '../../engine/webhook/webhook.ts';
+import { canonicalWebhookPath } from '../../engine/webhook/webhook-path.ts';
 import type { Catalog } from '../definitions/catalog.ts';
 import type { LoadedEnsemble } from '../definitions/load-definitions.ts';
 import { type ConnectedOptions, DEFAULT_BRAND } from '../options/options.ts';

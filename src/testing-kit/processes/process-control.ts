@@ -8,12 +8,12 @@
  * | resumed | waiting calls and answers continue | timers that became due fire | - |
  */
 
+import { hostTurn } from '../../adapters/clock/manual-clock.ts';
 import { sleepByTimer } from '../../adapters/clock/sleep-by-timer.ts';
 import type { CommitEntry } from '../../engine/execution/stored-execution.ts';
 import type { Clock } from '../../engine/host/clock.port.ts';
 import type { MaybePromise } from '../../engine/operation/operation.port.ts';
 import type { CommitResult, Storage } from '../../engine/storage/storage.port.ts';
-import { hostTurn } from '../../adapters/clock/manual-clock.ts';
 import { mapMembers } from '../map-members.ts';
 
 /**

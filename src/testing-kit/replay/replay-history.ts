@@ -1,21 +1,21 @@
 /** Replays a recorded execution against the definitions of today, without a call of an operation. */
 
+import { hostTurn, type ManualClock, manualClock } from '../../adapters/clock/manual-clock.ts';
 import { memoryStorage } from '../../adapters/storage/memory/memory-storage.ts';
 import { isOrchestratorError, OrchestratorError } from '../../engine/base/errors.ts';
 import { equalJson, type Json } from '../../engine/base/json/json.ts';
-import type { ExecutionHistory } from '../../engine/execution/execution-history.ts';
 import { agentAlone } from '../../engine/ensemble/name.ts';
-import type { NewExecution } from '../../engine/execution/stored-execution.ts';
 import type {
   ExecutionEngine,
   ExecutionOutcome,
   LoadedDefinition,
 } from '../../engine/execution/execution-engine.port.ts';
+import type { ExecutionHistory } from '../../engine/execution/execution-history.ts';
+import type { NewExecution } from '../../engine/execution/stored-execution.ts';
 import { never } from '../../engine/running/recorded-journal.ts';
+import { type ReplayDifference, ReplayJournal } from '../../engine/running/replay-journal.ts';
 import type { Orchestrator } from '../../orchestrator/create-orchestrator.ts';
 import type { OrchestratorOptions } from '../../orchestrator/options/options.ts';
-import { hostTurn, type ManualClock, manualClock } from '../../adapters/clock/manual-clock.ts';
-import { type ReplayDifference, ReplayJournal } from '../../engine/running/replay-journal.ts';
 
 export type { ReplayDifference };
 

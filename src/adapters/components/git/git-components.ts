@@ -6,19 +6,19 @@
 
 import { readFile, rename, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { OrchestratorError } from '../../../engine/base/errors.ts';
 import { hashJson } from '../../../engine/base/bytes/hash.ts';
+import { OrchestratorError } from '../../../engine/base/errors.ts';
 import type { Json } from '../../../engine/base/json/json.ts';
 import { checkedLater, isText, readOptions, requiredOption, someText } from '../../../engine/base/read-options.ts';
 import type { ComponentContent, ComponentVersion, Deployment, Split } from '../../../engine/component/component.ts';
 import { compareVersions, environmentProblem, isVersion, MAX_CONTENT } from '../../../engine/component/component.ts';
-import { isRollout } from '../../../engine/component/guard.ts';
-import { splitProblem } from '../../../engine/component/split.ts';
 import type {
   ComponentSource,
   Registration,
   StoredComponent,
 } from '../../../engine/component/component-source.port.ts';
+import { isRollout } from '../../../engine/component/guard.ts';
+import { splitProblem } from '../../../engine/component/split.ts';
 import { registrationTag } from '../registration-tag.ts';
 import { COMPONENTS_FILE, editComponents, parseComponents } from './components-file.ts';
 import { findRepository, type Repository } from './find-repository.ts';

@@ -1,8 +1,9 @@
 /** Writes commits to the memory storage: each entry under its fence, wholly or not at all. */
 
+import type { Charge } from '../../../engine/access/quota.ts';
 import type { Json } from '../../../engine/base/json/json.ts';
 import { memoryBytes } from '../../../engine/base/json/measure-json.ts';
-import type { Charge } from '../../../engine/access/quota.ts';
+import { type FlowLimit, queueOf } from '../../../engine/execution/limits/flow-limit.ts';
 import type {
   CommitEntry,
   ExpectedDocument,
@@ -10,9 +11,9 @@ import type {
   StateChange,
 } from '../../../engine/execution/stored-execution.ts';
 import type { CommitResult, Storage, StoredDocument } from '../../../engine/storage/storage.port.ts';
-import { finish, type MemoryState, release, setWorker, toChargeKey } from './memory-state.ts';
+import { cancelLater, finish, type MemoryState, release, setWorker, toChargeKey } from './memory-state.ts';
 import { storeSignal } from './signals.ts';
-import { isHeldBy, isRepeated, newStoredExecution, putStep } from './stored-execution.ts';
+import { isHeldBy, isRepeated, newStoredExecution, putStep, type StoredExecution } from './stored-execution.ts';
 
 export function createCommit(state: MemoryState): Storage['commit'] {
   const { executions, capacity } = state;
@@ -64,9 +65,14 @@ function startExecution(state: MemoryState, worker: string, entry: CommitEntry, 
   if (charge && !isWithinQuota(state, charge)) return 'quota-exceeded';
   const slot = charge?.slots === undefined ? undefined : { account: charge.account, slots: charge.slots };
   if (slot && !entry.release && !state.slots.isFree(slot)) return 'slots-taken';
+  const { limits, createdAt } = execution;
+  if (limits && (entry.release || !mayTakeSlots(state, execution, limits))) {
+    if (state.limits.isFull(limits, createdAt)) return 'queue-full';
+    if (!entry.release) return 'slots-taken';
+  }
   if (charge) pay(state, charge);
   if (entry.state) changeState(state, entry.state);
-  const stored = newStoredExecution(execution, entry.epoch, slot);
+  const stored = newStoredExecution(execution, entry.epoch, slot, limits && state.limits.join(id, limits, createdAt));
   executions.set(id, stored);
   if (key !== undefined) keys.set(key, id);
   for (const step of entry.steps) putStep(stored, step);
@@ -74,11 +80,19 @@ function startExecution(state: MemoryState, worker: string, entry: CommitEntry, 
   if (entry.signals) for (const signal of entry.signals) storeSignal(state, signal);
   if (entry.release) release(state, stored, entry.release);
   else {
-    setWorker(state, stored, worker);
-    stored.startedAt = execution.createdAt;
+    setWorker(state, stored, worker, createdAt);
+    stored.startedAt = createdAt;
     if (entry.end) finish(state, stored, entry.end);
   }
+  if (limits)
+    for (const old of state.limits.tooMany(limits, createdAt))
+      cancelLater(state, executions.get(old) as StoredExecution, createdAt);
   return 'stored';
+}
+
+/** Whether each limit has a free slot that nobody waits for. */
+function mayTakeSlots({ limits, due }: MemoryState, { createdAt }: NewExecution, given: readonly FlowLimit[]): boolean {
+  return limits.mayJoin(given, createdAt) && !due.isWaitedFor(queueOf(given), createdAt);
 }
 
 function isOfVersion({ states }: MemoryState, { ensemble, expectedVersion }: StateChange): boolean {

@@ -49,7 +49,7 @@ export function memoryDeliveries(keep: number, keepBytes: number): MemoryDeliver
     if (dueAt !== undefined) {
       const heap = due.get(receiver) ?? [];
       due.set(receiver, heap);
-      insert(heap, { id, dueAt });
+      insert(heap, { id, dueAt, nr: 0 });
       return;
     }
     ended.add(id);

@@ -1,9 +1,9 @@
 /** Cancellation requests, the check for ended executions, and the deletion of old ones. */
 
-import { dueWhenCancelled } from '../../../engine/execution/due.ts';
+import { changesOf } from '../../../engine/execution/stored-execution.ts';
 import type { ExecutionStore } from '../../../engine/storage/storage.port.ts';
-import { finish, type MemoryState, setDueAt } from './memory-state.ts';
-import type { StoredExecution } from './stored-execution.ts';
+import { cancelLater, finish, type MemoryState, setDueAt } from './memory-state.ts';
+import { putStep, type StoredExecution } from './stored-execution.ts';
 
 /** The methods of the storage port in this file. */
 type Ending = Pick<ExecutionStore, 'requestCancel' | 'findEnded' | 'getPinned' | 'repin' | 'purge' | 'delete'>;
@@ -21,14 +21,11 @@ export function createEnding(state: MemoryState): Ending {
         stored.status === 'queued' &&
         stored.execution.trigger.parentId === undefined
       ) {
-        const { moves } = stored.handover ?? {};
-        finish(state, stored, moves ? { ...end, moves } : end);
+        const changes = changesOf(stored.handover);
+        finish(state, stored, changes ? { ...end, ...changes } : end);
         return end.status;
       }
-      if (stored.cancelRequestedAt !== undefined) return stored.status;
-      stored.cancelRequestedAt = now;
-      if (stored.worker !== undefined) workers.get(stored.worker)?.cancelRequested.add(id);
-      else setDueAt(state, stored, dueWhenCancelled(stored.dueAt as number, now));
+      cancelLater(state, stored, now);
       return stored.status;
     },
     getPinned(id) {
@@ -37,12 +34,18 @@ export function createEnding(state: MemoryState): Ending {
       const { execution, epoch, worker, end, handover } = stored;
       return { version: execution.version, epoch, handover, isFree: worker === undefined && end === undefined };
     },
-    repin(id, { epoch, from, to, handover, dueAt }) {
+    repin(id, { epoch, from, to, handover, dueAt, step }) {
       const stored = executions.get(id);
       if (!stored || stored.worker !== undefined || stored.end || stored.epoch !== epoch) return false;
       if (stored.execution.version !== from) return false;
       stored.execution = { ...stored.execution, version: to };
       stored.handover = handover;
+      if (step) {
+        const { bytes } = stored;
+        stored.epoch += 1;
+        putStep(stored, step);
+        capacity.grow(stored.bytes - bytes);
+      }
       if (dueAt !== undefined && dueAt < (stored.dueAt ?? dueAt)) setDueAt(state, stored, dueAt);
       return true;
     },

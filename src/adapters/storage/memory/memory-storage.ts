@@ -8,6 +8,7 @@ import { memoryKv, memoryObjects } from './data.ts';
 import { memoryDocuments } from './documents.ts';
 import { createEnding } from './ending.ts';
 import { createMemoryState, toChargeKey } from './memory-state.ts';
+import { createPausing } from './pauses.ts';
 import { memoryRates } from './rates.ts';
 import { readExecutions } from './read-executions.ts';
 import { memorySignals } from './signals.ts';
@@ -55,7 +56,7 @@ export function memoryStorage(options: MemoryStorageOptions = {}): Storage {
     objects: memoryObjects(),
     commit: createCommit(state),
     workers: memoryWorkers(state),
-    executions: { ...createClaiming(state), ...createEnding(state), ...readExecutions(state) },
+    executions: { ...createClaiming(state), ...createPausing(state), ...createEnding(state), ...readExecutions(state) },
     signals: memorySignals(state),
     documents,
     deliveries,

@@ -1,5 +1,6 @@
 /** The request counts of the memory storage. */
 
+import type { LimitStore, RateWindow } from '../../../engine/access/limit-store.port.ts';
 import {
   isTokenKey,
   logEndsAt,
@@ -9,7 +10,6 @@ import {
   takeFromLogs,
   usesOf,
 } from '../../../engine/access/request-log.ts';
-import type { LimitStore, RateWindow } from '../../../engine/access/limit-store.port.ts';
 
 /** With more keys than this, those that were used least recently are forgotten, but none of a token: anyone can have many addresses. */
 const MAX_KEYS = 200_000;

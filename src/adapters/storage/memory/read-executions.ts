@@ -30,7 +30,7 @@ import type { MemoryState } from './memory-state.ts';
 import { countRuns, findStep, runsOf, type StoredExecution } from './stored-execution.ts';
 
 /** The methods of the storage port in this file. */
-export type ReadExecutions = Omit<ExecutionReader, 'findEnded'>;
+export type ReadExecutions = Omit<ExecutionReader, 'findEnded' | 'limitWaits'>;
 
 export function readExecutions({ executions, keys }: Pick<MemoryState, 'executions' | 'keys'>): ReadExecutions {
   const isFailed = (stored: StoredExecution) =>
@@ -53,6 +53,7 @@ export function readExecutions({ executions, keys }: Pick<MemoryState, 'executio
         queued: { count: 0 },
         running: { count: 0 },
         waiting: { count: 0 },
+        paused: { count: 0 },
         unresolved: { count: 0 },
       };
       for (const stored of executions.values()) {
@@ -157,7 +158,7 @@ function statusOf({ status, end }: StoredExecution) {
 function toRecord(stored: StoredExecution, runs: readonly AgentResult[], keys: MemoryState['keys']): Execution {
   const { execution, end } = stored;
   if (!end) return toExecution(execution, stored, end, runs, countRuns(stored));
-  const retriedBy = end.status === 'completed' ? undefined : keys.get(retryKeyOf(execution.id));
+  const retriedBy = keys.get(retryKeyOf(execution.id));
   return toExecution(execution, retriedBy === undefined ? stored : { ...stored, retriedBy }, end, runs, end.agents);
 }
 

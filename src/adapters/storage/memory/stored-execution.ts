@@ -11,18 +11,38 @@ import type {
   NewSignal,
   StepRecord,
 } from '../../../engine/execution/stored-execution.ts';
+import type { HeldLimit, HeldLimits, JoinedLimits } from './limits.ts';
 import type { Slot } from './slots.ts';
+
+/** The limits of one execution, as it stands. */
+interface ExecutionLimits {
+  readonly joined: JoinedLimits;
+  /** Those whose slots it needs for its next claim, and takes while it is held. */
+  waitsIn: HeldLimits | undefined;
+  /** Those whose slots it keeps until its end. */
+  keeps: readonly HeldLimit[] | undefined;
+}
+
+interface Pause {
+  /** Who has paused it: bits of PAUSE_SCOPES. */
+  scopes: number;
+  /** Its status before it was `paused`. Undefined while it is held. */
+  from: 'queued' | 'running' | 'waiting' | undefined;
+}
 
 export interface StoredExecution {
   execution: NewExecution;
   /** Absent if its caller may have any number of executions at once. */
   readonly slot: Slot | undefined;
+  /** The limits that it runs under. */
+  readonly limits: ExecutionLimits | undefined;
   /** Counts the claims. */
   epoch: number;
   /** The worker that holds it; undefined while it is free and after it ended. */
   worker: string | undefined;
   /** The status until it ends. After that, the status of `end` counts. */
-  status: 'queued' | 'running' | 'waiting';
+  status: 'queued' | 'running' | 'waiting' | 'paused';
+  pause: Pause | undefined;
   /** Unix ms; set while it is free. */
   dueAt: number | undefined;
   startedAt: number | undefined;
@@ -65,13 +85,20 @@ const STEP_BYTES = 300;
 const MAX_SEARCHED_STEPS = 16;
 
 /** @returns a running execution that no worker holds */
-export function newStoredExecution(execution: NewExecution, epoch: number, slot: Slot | undefined): StoredExecution {
+export function newStoredExecution(
+  execution: NewExecution,
+  epoch: number,
+  slot: Slot | undefined,
+  limits: JoinedLimits | undefined,
+): StoredExecution {
   return {
     execution,
     slot,
+    limits: limits && { joined: limits, waitsIn: limits.first, keeps: undefined },
     epoch,
     worker: undefined,
     status: 'running',
+    pause: undefined,
     dueAt: undefined,
     startedAt: undefined,
     recoveries: 0,

@@ -1,8 +1,8 @@
 /** The API tokens of the memory storage. */
 
-import { OrchestratorError } from '../../../engine/base/errors.ts';
 import type { StoredToken } from '../../../engine/access/token.ts';
 import type { TokenStore } from '../../../engine/access/token-store.port.ts';
+import { OrchestratorError } from '../../../engine/base/errors.ts';
 
 /** Tokens in memory. */
 export function memoryTokens(): TokenStore {

@@ -43,7 +43,12 @@ export function memoryWorkers(state: MemoryState): WorkerStore {
       if (known) known.leaseUntil = leaseUntil;
       else {
         state.registered += 1;
-        workers.set(worker, { leaseUntil, cancelRequested: new Set(), signalled: new Set() });
+        workers.set(worker, {
+          leaseUntil,
+          cancelRequested: new Set(),
+          pauseRequested: new Set(),
+          signalled: new Set(),
+        });
       }
     },
     renew(worker, leaseUntil) {

@@ -1,6 +1,5 @@
 /** The options of the Postgres storage, and their checks. */
 
-import { type Duration, toMs } from '../../../engine/base/time/duration.ts';
 import {
   duration,
   flag,
@@ -12,6 +11,7 @@ import {
   wholeNumber,
   withMethods,
 } from '../../../engine/base/read-options.ts';
+import { type Duration, toMs } from '../../../engine/base/time/duration.ts';
 import { NAMESPACE } from '../sql/namespace.ts';
 import type { PgPool } from './drivers/pg-driver.ts';
 import type { PgliteDatabase } from './drivers/pglite-driver.ts';

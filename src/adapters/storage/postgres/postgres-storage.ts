@@ -70,6 +70,10 @@ export function postgresStorage(options: PostgresStorageOptions): Storage {
       (...args) =>
         on((made) => callPart(made, part, method, args)),
   );
+  const transactOn: Storage['transact'] = (worker) => {
+    if (!tables) throw new OrchestratorError('OVERLOADED', 'the Postgres storage is closed', { retryable: true });
+    return tables.transact(worker);
+  };
   const watch: Storage['watch'] = (listener) => on((made) => made.watch(listener));
   return {
     ...parts,
@@ -77,6 +81,10 @@ export function postgresStorage(options: PostgresStorageOptions): Storage {
     ...(settings.sessions && { watch }),
     capabilities: { sharedPromises: true, timers: true, groupedCommits: true, shared: true },
     commit: (worker, batch) => on((made) => made.commit(worker, batch)),
+    // PGlite has one connection, on which nothing else could be written meanwhile.
+    ...(!settings.source.pglite && { transact: transactOn }),
+    // Errors are those of the caller's client: it may look at their codes.
+    within: async (transaction) => (tables ?? (await opened())).within(transaction),
     close() {
       tables = undefined;
       closing ??= opening

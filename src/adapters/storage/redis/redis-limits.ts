@@ -1,7 +1,7 @@
 /** The logs of requests in sliding windows, in Redis. */
 
-import { logKeyOf, readLogText, usesOf } from '../../../engine/access/request-log.ts';
 import type { LimitStore, RateAnswer, RateWindow } from '../../../engine/access/limit-store.port.ts';
+import { logKeyOf, readLogText, usesOf } from '../../../engine/access/request-log.ts';
 import { countInLogs, countTogether, logNames, type RateCall } from '../count-together.ts';
 import { openRedis, type RedisOptions } from './client.ts';
 import { READ_LOGS, REPLACE_LOGS } from './scripts.ts';

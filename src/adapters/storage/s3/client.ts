@@ -1,7 +1,7 @@
 /** Sends signed requests to S3. The optional package `aws4fetch` signs them. */
 
-import { OrchestratorError } from '../../../engine/base/errors.ts';
 import { joinBytes } from '../../../engine/base/bytes/join-bytes.ts';
+import { OrchestratorError } from '../../../engine/base/errors.ts';
 import { packageFailure } from '../../../engine/base/package-failure.ts';
 import type { HttpClient, HttpRequest, HttpResponse } from '../../../engine/host/http.port.ts';
 import { isTooLarge, toLost } from './failure.ts';

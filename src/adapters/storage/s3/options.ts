@@ -1,6 +1,5 @@
 /** The options of a store in S3, and their checks. */
 
-import { type Duration, toMs } from '../../../engine/base/time/duration.ts';
 import {
   duration,
   flag,
@@ -15,8 +14,9 @@ import {
   wholeNumber,
   withMethods,
 } from '../../../engine/base/read-options.ts';
-import { isPlainText } from '../../../engine/storage/data.port.ts';
+import { type Duration, toMs } from '../../../engine/base/time/duration.ts';
 import type { HttpClient } from '../../../engine/host/http.port.ts';
+import { isPlainText } from '../../../engine/storage/data.port.ts';
 
 /** A bucket of S3, or of a server that speaks its protocol. */
 export interface S3ObjectsOptions {

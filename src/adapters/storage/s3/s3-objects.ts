@@ -1,8 +1,8 @@
 /** Objects in S3, or in a server that speaks its protocol. */
 
 import { OrchestratorError } from '../../../engine/base/errors.ts';
-import { checkKey, isPlainText, type ObjectStore, type StoredObject } from '../../../engine/storage/data.port.ts';
 import type { HttpResponse } from '../../../engine/host/http.port.ts';
+import { checkKey, isPlainText, type ObjectStore, type StoredObject } from '../../../engine/storage/data.port.ts';
 import { objectTooLarge, readPages } from '../bounded-reads.ts';
 import { wellFormed } from '../well-formed.ts';
 import { createClient, loadSigner, type SendToS3 } from './client.ts';

@@ -4,7 +4,7 @@
 
 import { OrchestratorError } from '../../../engine/base/errors.ts';
 import type { Json, JsonObject } from '../../../engine/base/json/json.ts';
-import type { CommitEntry } from '../../../engine/execution/stored-execution.ts';
+import { type CommitEntry, changesOf } from '../../../engine/execution/stored-execution.ts';
 
 /** A row from a driver. A number may be text, and true is `t` or 1. */
 export type StoredRow = Readonly<Record<string, unknown>>;
@@ -29,9 +29,10 @@ export function toOptionalJsonColumn(value: unknown): string | null {
  */
 export function toHandoverColumn({ release, end }: Pick<CommitEntry, 'release' | 'end'>): string | null {
   if (end) {
-    const { waited, usage, components, moves } = end;
-    if (waited === undefined && usage === undefined && components === undefined && !moves) return null;
-    return JSON.stringify({ waited, usage, components, moves });
+    const { waited, usage, components } = end;
+    const changes = changesOf(end);
+    if (waited === undefined && usage === undefined && components === undefined && !changes) return null;
+    return JSON.stringify({ waited, usage, components, ...changes });
   }
   return toOptionalJsonColumn(release?.handover);
 }

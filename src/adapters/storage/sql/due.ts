@@ -24,7 +24,7 @@ function dueSql(least: 'least' | 'min', cancelledAt: string): DueSql {
         THEN coalesce(e.signalled_at, ${x}.due_at) ELSE ${x}.due_at END)`,
     cancelled: (requestedAt) => `CASE WHEN e.owner IS NULL THEN ${least}(e.due_at, ${requestedAt}) END`,
     signalled: (isAwaited, createdAt) => `CASE
-      WHEN e.owner IS NULL AND e.status = 'waiting' AND (e.waits_for IS NULL OR ${isAwaited})
+      WHEN e.owner IS NULL AND e.status IN ('waiting', 'paused') AND (e.waits_for IS NULL OR ${isAwaited})
         THEN ${least}(e.due_at, ${createdAt}) ELSE e.due_at END`,
   };
 }

@@ -67,7 +67,7 @@ const texts = (column: string): Field<readonly string[]> => ({
 const optional = <T>(field: Field<T>): Field<T> => ({ ...field, isOptional: true });
 
 /** An execution as it was accepted. */
-export const ACCEPTED: Fields<NewExecution> = {
+export const ACCEPTED: Fields<Omit<NewExecution, 'dueSince'>> = {
   id: text('id'),
   ensemble: text('ensemble'),
   version: text('version'),
@@ -79,6 +79,8 @@ export const ACCEPTED: Fields<NewExecution> = {
   retryOf: optional(text('retry_of')),
   idempotencyKey: optional(text('idempotency_key')),
   tags: optional(texts('tags')),
+  limits: optional(json('limits') as Field<never>),
+  startBy: optional(number('start_by')),
 };
 
 /** What the status of an execution shows of its acceptance. */
@@ -121,7 +123,7 @@ export const PROGRESS: Fields<Omit<StoredProgress, 'status'>> = {
 export const HANDOVER = { handover: PROGRESS.handover, resumedAt: PROGRESS.resumedAt };
 
 /** The columns of an execution that has ended. What is known of its waits and models is in `handover`. */
-export const ENDED: Fields<Omit<ExecutionEnd, 'waited' | 'usage' | 'components' | 'moves'>> = {
+export const ENDED: Fields<Omit<ExecutionEnd, 'waited' | 'usage' | 'components' | 'moves' | 'completions'>> = {
   status: text('status'),
   output: json('output'),
   error: optional(object('error')),

@@ -18,15 +18,16 @@ import {
   toSummary,
   withoutValues,
 } from '../../../engine/execution/execution-record.ts';
-import type { PinnedExecution } from '../../../engine/storage/storage.port.ts';
 import { retryKeyOf } from '../../../engine/execution/start-once.ts';
 import {
+  changesOf,
   type ExecutionEnd,
   type Handover,
   NEVER,
   type NewExecution,
   type StepRecord,
 } from '../../../engine/execution/stored-execution.ts';
+import type { PinnedExecution } from '../../../engine/storage/storage.port.ts';
 import { type RowName, readBoolean, readNumber, readObject, readText, type StoredRow } from './columns.ts';
 import { ACCEPTED, columnsOf, ENDED, type Field, HANDOVER, PROGRESS, readFields, STEP, SUMMARY } from './fields.ts';
 
@@ -137,14 +138,16 @@ export function readEnd(row: StoredRow, name: RowName = nameOf(row)): ExecutionE
 }
 
 /** What an end keeps in the column of the handover. */
-function readEndFacts(row: StoredRow, name: RowName): Pick<ExecutionEnd, 'waited' | 'usage' | 'components' | 'moves'> {
+type EndFacts = Pick<ExecutionEnd, 'waited' | 'usage' | 'components' | 'moves' | 'completions'>;
+
+function readEndFacts(row: StoredRow, name: RowName): EndFacts {
   const facts = readObject(row, 'handover', name);
-  const { usage, components, moves } = facts as unknown as Pick<ExecutionEnd, 'usage' | 'components' | 'moves'>;
+  const { usage, components, ...rest } = facts as unknown as EndFacts;
   return {
     ...(facts.waited !== undefined && { waited: readNumber(facts, 'waited', name) }),
     ...(usage && { usage }),
     ...(components && { components }),
-    ...(moves && { moves }),
+    ...changesOf(rest),
   };
 }
 
@@ -178,10 +181,10 @@ export function unresolvedOf(of = ''): string {
   return `${of}status IN ('failed', 'timed_out') AND ${of}retried IS NULL`;
 }
 
-/** The execution that retries one which ended badly: a column of a read, by the index of idempotency keys. @param of - the table or alias of the read */
+/** The execution that retries one which has ended: a column of a read, by the index of idempotency keys. @param of - the table or alias of the read */
 export function retriedByOf(executions: string, of: string): string {
   const key = `'${retryKeyOf('')}' || ${of}.id`;
-  return `CASE WHEN ${of}.status IN ('failed', 'timed_out', 'cancelled') THEN (
+  return `CASE WHEN ${of}.status IN ('failed', 'timed_out', 'cancelled') OR ${of}.retried THEN (
     SELECT r.id FROM ${executions} r WHERE r.namespace = ${of}.namespace AND r.idempotency_key = ${key}) END AS retried_by`;
 }
 

@@ -1,8 +1,8 @@
 /** Builds tokens from their rows in an SQL store. */
 
-import { isOrchestratorError } from '../../../engine/base/errors.ts';
 import type { Plan } from '../../../engine/access/plan.ts';
 import type { StoredToken, TokenScope } from '../../../engine/access/token.ts';
+import { isOrchestratorError } from '../../../engine/base/errors.ts';
 import { damagedRow, readJson, readNumber, readObject, readText, type StoredRow } from './columns.ts';
 
 /**

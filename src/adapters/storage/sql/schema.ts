@@ -104,6 +104,39 @@ export function firstSchema({ executions, more }: FirstSchema): string {
   ${more}`;
 }
 
+/**
+ * Limits of executions. `queue` is what `limits` of an execution says without its numbers: executions with the same one wait in a row of
+ * `queues`. `arrivals` says which queue is to be looked at from when on; triggers write it, so that no write that frees an execution or
+ * makes it due is missed. A row of `slots` counts while its execution is held under its epoch.
+ */
+export const LIMITS = `
+  ALTER TABLE $.executions ADD COLUMN queue LABEL;
+  ALTER TABLE $.executions ADD COLUMN limits text;
+  ALTER TABLE $.executions ADD COLUMN queue_after_begin LABEL;
+  ALTER TABLE $.executions ADD COLUMN kept_until_end LABEL;
+  ALTER TABLE $.executions ADD COLUMN start_by bigint;
+  ALTER TABLE $.executions ADD COLUMN paused integer;
+  ALTER TABLE $.executions ADD COLUMN paused_from LABEL;
+  CREATE INDEX executions_paused ON $.executions (namespace, ensemble) WHERE paused IS NOT NULL;
+  CREATE INDEX executions_to_pause ON $.executions (namespace, owner) WHERE paused IS NOT NULL AND owner IS NOT NULL;
+  CREATE INDEX executions_in_queue ON $.executions (namespace, queue, due_at, ref) WHERE queue IS NOT NULL AND due_at IS NOT NULL;
+  CREATE TABLE $.queues (
+    blocked_at bigint, ready boolean NOT NULL, namespace LABEL NOT NULL, id LABEL NOT NULL, blocked_by LABEL,
+    PRIMARY KEY (namespace, id)) /* small */ ${CHANGED};
+  CREATE INDEX queues_ready ON $.queues (namespace, id) WHERE ready;
+  CREATE INDEX queues_blocked ON $.queues (namespace, blocked_by, blocked_at) WHERE blocked_by IS NOT NULL;
+  CREATE TABLE $.limits (
+    since bigint NOT NULL, max integer NOT NULL, burst integer, period bigint, namespace LABEL NOT NULL, id LABEL NOT NULL,
+    name LABEL NOT NULL, used text, PRIMARY KEY (namespace, id)) /* small */ ${CHANGED};
+  CREATE TABLE $.slots (
+    epoch integer NOT NULL, held boolean, listed boolean, namespace LABEL NOT NULL, limit_id LABEL NOT NULL, execution LABEL NOT NULL,
+    PRIMARY KEY (namespace, limit_id, execution)) /* small */;
+  CREATE TABLE $.arrivals (
+    seq ROW, due_at bigint NOT NULL, freed boolean NOT NULL, namespace LABEL NOT NULL, queue LABEL NOT NULL, limits text NOT NULL,
+    execution LABEL, PRIMARY KEY (seq));
+  CREATE INDEX arrivals_due ON $.arrivals (namespace, due_at) WHERE NOT freed;
+  CREATE INDEX arrivals_freed ON $.arrivals (namespace, due_at) WHERE freed;`;
+
 /** A schema as Postgres takes it. @param name - of the schema */
 export function toPostgres(schema: string, name: string): string {
   return schema

@@ -1,16 +1,16 @@
 /** The storage in a Cloudflare Durable Object: the tables of the SQLite storage in the object's own database. */
 
+import { joinBytes } from '../../../engine/base/bytes/join-bytes.ts';
 import { isOrchestratorError, messageOf, OrchestratorError } from '../../../engine/base/errors.ts';
 import type { DurableObjectContext } from '../../../engine/host/host.port.ts';
+import type { ObjectStore } from '../../../engine/storage/data.port.ts';
 import type { Storage } from '../../../engine/storage/storage.port.ts';
+import { createTransaction, type SqlConnection } from './drivers/driver.ts';
 import { durableObjectConnection, MAX_VALUE_BYTES } from './drivers/durable-object-driver.ts';
 import { createTables, type Tables } from './tables/create-tables.ts';
 import { migrate } from './tables/migrations.ts';
 import { type OnTables, toStorage } from './tables/to-storage.ts';
 import { memoryLock } from './tables/worker-lock.ts';
-import { joinBytes } from '../../../engine/base/bytes/join-bytes.ts';
-import type { ObjectStore } from '../../../engine/storage/data.port.ts';
-import { createTransaction, type SqlConnection } from './drivers/driver.ts';
 
 /** The name of the store in error messages. */
 const STORE = 'durableObjectStorage: the database of this Durable Object';

@@ -1,7 +1,7 @@
 /** The options of the SQLite storage, and their checks. */
 
-import { type Duration, toMs } from '../../../engine/base/time/duration.ts';
 import { duration, oneOf, optional, readOptions, requiredOption } from '../../../engine/base/read-options.ts';
+import { type Duration, toMs } from '../../../engine/base/time/duration.ts';
 import { isPlainText } from '../../../engine/storage/data.port.ts';
 import { NAMESPACE } from '../sql/namespace.ts';
 import { DRIVERS, type SqliteDriverName } from './drivers/load-driver.ts';

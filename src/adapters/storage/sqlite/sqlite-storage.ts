@@ -2,15 +2,16 @@
 
 import { OrchestratorError } from '../../../engine/base/errors.ts';
 import type { MaybePromise } from '../../../engine/operation/operation.port.ts';
-import type { Storage } from '../../../engine/storage/storage.port.ts';
+import type { Storage, TransactionStore } from '../../../engine/storage/storage.port.ts';
+import { callerConnection } from './drivers/caller-connection.ts';
+import type { SqlConnection, SqlDriver } from './drivers/driver.ts';
 import { toStorageError } from './drivers/failure.ts';
-import { loadDriver } from './drivers/load-driver.ts';
-import { readSqliteOptions, type SqliteStorageOptions } from './options.ts';
-import { type OnTables, toStorage } from './tables/to-storage.ts';
-import type { SqlDriver } from './drivers/driver.ts';
 import { fileLock } from './drivers/file-lock.ts';
+import { loadDriver } from './drivers/load-driver.ts';
 import { closeDatabase, type DatabaseOptions, openDatabase } from './drivers/open-database.ts';
+import { readSqliteOptions, type SqliteStorageOptions } from './options.ts';
 import { createTables, type Tables } from './tables/create-tables.ts';
+import { type OnTables, toStorage } from './tables/to-storage.ts';
 
 /**
  * Keeps executions, definitions, state, tokens, values and objects in one SQLite file. One process at a time works on
@@ -91,8 +92,14 @@ export function sqliteStorage(options: SqliteStorageOptions): Storage {
     );
   };
 
-  return toStorage(on, { sharedPromises: true, timers: true, groupedCommits: true, shared: true }, close);
+  return {
+    ...toStorage(on, CAPABILITIES, close),
+    // Errors are those of the caller's database: it may look at their codes.
+    within: async (transaction) => (tables ?? (await opened())).within(transaction),
+  };
 }
+
+const CAPABILITIES = { sharedPromises: true, timers: true, groupedCommits: true, shared: true, oneWriter: true };
 
 // A function of its own, because it is called for every write.
 function attempt<T>(
@@ -109,6 +116,7 @@ function attempt<T>(
 }
 
 export interface OpenTables extends Tables {
+  within(transaction: unknown): TransactionStore;
   close(): void;
 }
 
@@ -116,8 +124,16 @@ export interface OpenTables extends Tables {
 export function openTables(driver: SqlDriver, options: DatabaseOptions, namespace: string): OpenTables {
   const connection = openDatabase(driver, options);
   const lock = fileLock(driver, connection, namespace);
+  const callers = new WeakMap<object, SqlConnection>();
+  const ofCallers = new WeakMap<SqlConnection, Tables>();
   return {
     ...createTables(connection, namespace, lock),
+    within(transaction) {
+      const caller = callerConnection(transaction, connection, callers);
+      const made = ofCallers.get(caller) ?? createTables(caller, namespace, lock);
+      ofCallers.set(caller, made);
+      return made;
+    },
     close() {
       try {
         closeDatabase(connection);

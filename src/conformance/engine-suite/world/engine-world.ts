@@ -1,9 +1,9 @@
 /** What an engine brings to the engine suite: its data, its clock, and processes that can die whenever it does something outside of them. */
 
+import type { ManualClock } from '../../../adapters/clock/manual-clock.ts';
 import type { ExecutionEngine } from '../../../engine/execution/execution-engine.port.ts';
 import type { MaybePromise } from '../../../engine/operation/operation.port.ts';
 import type { ExecutionReader, SignalStore, StateStore, Storage } from '../../../engine/storage/storage.port.ts';
-import type { ManualClock } from '../../../adapters/clock/manual-clock.ts';
 import type { SimulatedProcess } from '../../../testing-kit/processes/process-control.ts';
 
 /** Reads what an engine has stored, and stores signals, outside of every process. A `Storage` is one. */

@@ -1,10 +1,10 @@
 /** The world of an engine that keeps its data in a storage: each process has a handle on the same data. */
 
+import { manualClock } from '../../../adapters/clock/manual-clock.ts';
 import type { EmbeddedEngineOptions } from '../../../adapters/embedded-engine/engine-options.ts';
 import type { ExecutionEngine } from '../../../engine/execution/execution-engine.port.ts';
 import type { MaybePromise } from '../../../engine/operation/operation.port.ts';
 import type { Storage } from '../../../engine/storage/storage.port.ts';
-import { manualClock } from '../../../adapters/clock/manual-clock.ts';
 import { ofProcess } from '../../../testing-kit/processes/process-control.ts';
 import type { EngineProcessOptions, EngineWorld } from './engine-world.ts';
 import type { World } from './world.ts';

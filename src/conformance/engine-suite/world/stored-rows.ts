@@ -2,8 +2,8 @@
 
 import { NEVER } from '../../../engine/execution/stored-execution.ts';
 import { executionId, same } from '../../storage-suite/context.ts';
-import { becomes, type Declare, resultOf } from './context.ts';
 import { code, echo, ensemble } from '../steps.ts';
+import { becomes, type Declare, resultOf } from './context.ts';
 import type { StorageWorld } from './storage-world.ts';
 
 const THREE = ensemble([echo('a', 1), echo('b', 2), echo('c', 3)], { c: '${c.output}' });

@@ -2,8 +2,8 @@
 
 import type { Json } from '../../../engine/base/json/json.ts';
 import type { AgentResult, Execution, ExecutionStatus } from '../../../engine/execution/execution.ts';
-import type { Clock } from '../../../engine/host/clock.port.ts';
 import type { ExecutionEngine } from '../../../engine/execution/execution-engine.port.ts';
+import type { Clock } from '../../../engine/host/clock.port.ts';
 import type { Logger } from '../../../engine/host/logger.port.ts';
 import type { AnyOperation } from '../../../engine/operation/operation.port.ts';
 import type { Storage } from '../../../engine/storage/storage.port.ts';

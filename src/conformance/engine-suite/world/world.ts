@@ -1,8 +1,8 @@
 /** One world of the engine suite: empty data, the simulated processes that work on it, and one clock for all of them. */
 
+import { hostTurn, type ManualClock } from '../../../adapters/clock/manual-clock.ts';
 import { type Execution, isFinal } from '../../../engine/execution/execution.ts';
 import type { MaybePromise } from '../../../engine/operation/operation.port.ts';
-import { hostTurn, type ManualClock } from '../../../adapters/clock/manual-clock.ts';
 import { controlProcess, type ProcessControl } from '../../../testing-kit/processes/process-control.ts';
 import type { EngineProcessOptions, EngineWorld, WorldReader } from './engine-world.ts';
 import { createHistory, type History } from './history.ts';

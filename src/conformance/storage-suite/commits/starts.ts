@@ -189,7 +189,7 @@ export function startCases(it: StorageCase): void {
     );
   });
 
-  it('start: the record of what ended badly, and its entry in a listing, name the execution whose key says that it retries it', async (storage) => {
+  it('start: the record of what has ended, and its entry in a listing, name the execution whose key says that it retries it', async (storage) => {
     for (const [number, status] of [
       [1, 'failed'],
       [2, 'completed'],
@@ -199,7 +199,7 @@ export function startCases(it: StorageCase): void {
       await commitOne(storage, entry(number, { end: end({ status }) }));
       await accept(storage, execution(number + 2, { retryOf: id, idempotencyKey: retryKeyOf(id) }));
     }
-    const links = [executionId(3), undefined, undefined, undefined];
+    const links = [executionId(3), executionId(4), undefined, undefined];
     const records = await Promise.all([1, 2, 3, 4].map((number) => storage.executions.get(executionId(number))));
     same(
       records.map((record) => record?.retriedBy),

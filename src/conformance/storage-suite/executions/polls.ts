@@ -119,7 +119,7 @@ export function pollCases(it: StorageCase): void {
 
   it('countOpen: counts the executions that have not ended, by status, with the instant of the oldest', async (storage) => {
     const none = { count: 0 };
-    const all = { queued: none, running: none, waiting: none, unresolved: none };
+    const all = { queued: none, running: none, waiting: none, paused: none, unresolved: none };
     same(await storage.executions.countOpen(10), all, 'in an empty store');
     await register(storage);
     for (const number of [1, 2, 3, 4, 5, 6]) await accept(storage, execution(number));
@@ -130,7 +130,7 @@ export function pollCases(it: StorageCase): void {
     await commitOne(storage, entry(6, { end: end({ status: 'failed' }) }));
     for (const number of [7, 8, 9]) await enqueue(storage, execution(number), T0 + 1e9);
     const counted = {
-      ...{ running: { count: 2, oldestAt: T0 + 1 }, waiting: { count: 2, oldestAt: T0 + 3 } },
+      ...{ running: { count: 2, oldestAt: T0 + 1 }, waiting: { count: 2, oldestAt: T0 + 3 }, paused: none },
       unresolved: { count: 1, oldestAt: T0 + 6 },
     };
     same(await storage.executions.countOpen(10), { queued: { count: 3, oldestAt: T0 + 7 }, ...counted }, 'all');

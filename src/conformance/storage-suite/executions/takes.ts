@@ -84,6 +84,34 @@ export function takeCases(it: StorageCase): void {
     same((await storage.executions.get(executionId(1)))?.moves, moves, 'after its end');
   });
 
+  it('repin: a step is stored with the change, replaces an attempt, and fences a second change of the same read', async (storage) => {
+    await accept(storage, execution(1));
+    const attempt = { ...step('flow[0]'), status: 'failed' as const, attempts: 3, retryAt: T0 + 90_000 };
+    await commitOne(storage, entry(1, { steps: [attempt] }));
+    await release(storage, 1, { status: 'waiting', dueAt: T0 + 90_000, handover: handover() });
+    const { version } = execution(1);
+    const completions = [{ key: 'flow[0]', at: T0 + 50, by: 'Ada', reason: 'by hand' }];
+    const given = { ...step('flow[0]'), attempts: 3, output: { 'by hand': ['é', null] } };
+    const change = {
+      from: version,
+      to: version,
+      handover: { ...handover(), completions },
+      dueAt: T0 + 50,
+      step: given,
+    };
+    same(await storage.executions.repin(executionId(1), { ...change, epoch: 2 }), false, 'another epoch');
+    same((await storage.executions.getStep(executionId(1), 'flow[0]'))?.retryAt, T0 + 90_000, 'the step after that');
+    same(await storage.executions.repin(executionId(1), { ...change, epoch: 1 }), true, 'the change');
+    same(await storage.executions.getStep(executionId(1), 'flow[0]'), given, 'the step');
+    same(await storage.executions.repin(executionId(1), { ...change, epoch: 1 }), false, 'a second change');
+    same((await storage.executions.getPinned(executionId(1)))?.epoch, 2, 'the epoch');
+    same((await storage.executions.get(executionId(1)))?.completions, completions, 'its record');
+    const [claimed] = await claim(storage, { now: T0 + 60 });
+    same([claimed?.epoch, claimed?.handover?.completions], [3, completions], 'what a claim finds');
+    await commitOne(storage, { ...entry(1, { end: end({ completions }) }), epoch: 3 });
+    same((await storage.executions.get(executionId(1)))?.completions, completions, 'after its end');
+  });
+
   it('getPinned, repin: an execution that is held or has ended is not free, and nothing of it changes', async (storage) => {
     await accept(storage, execution(1));
     await accept(storage, execution(2));

@@ -3,9 +3,9 @@
 import { OrchestratorError } from '../../base/errors.ts';
 import { isPromise } from '../../base/maybe-promise.ts';
 import type { Clock } from '../../host/clock.port.ts';
-import type { LimitStore, RateAnswer } from '../limit-store.port.ts';
 import type { Logger } from '../../host/logger.port.ts';
 import type { MaybePromise } from '../../operation/operation.port.ts';
+import type { LimitStore, RateAnswer } from '../limit-store.port.ts';
 
 /** A store that says nothing for this long, while the process has time to listen, is away. A long queue before it is not. */
 const SILENCE_MS = 2_000;

@@ -1,13 +1,13 @@
 /** Counts requests against the limits of their caller and of its address (the specification's limits, rules 1 to 4). */
 
 import { isPromise } from '../../base/maybe-promise.ts';
+import type { Clock } from '../../host/clock.port.ts';
+import type { Logger } from '../../host/logger.port.ts';
+import type { MaybePromise } from '../../operation/operation.port.ts';
+import type { LimitStore, RateAnswer, RateWindow } from '../limit-store.port.ts';
 import type { Plan } from '../plan.ts';
 import { isTokenKey, tokenKey } from '../request-log.ts';
 import type { Principal } from '../token.ts';
-import type { Clock } from '../../host/clock.port.ts';
-import type { LimitStore, RateAnswer, RateWindow } from '../limit-store.port.ts';
-import type { Logger } from '../../host/logger.port.ts';
-import type { MaybePromise } from '../../operation/operation.port.ts';
 import { clientOf } from './client-address.ts';
 import { NO_LIMIT, type Plans, type RequestBudget } from './plans.ts';
 

@@ -10,6 +10,7 @@ import {
   wholeNumber,
   withMethods,
 } from '../../base/read-options.ts';
+import type { LimitStore } from '../limit-store.port.ts';
 import {
   type CallerLimits,
   PLAN_FIGURES,
@@ -20,7 +21,6 @@ import {
   toLimits,
 } from '../plan.ts';
 import type { Principal } from '../token.ts';
-import type { LimitStore } from '../limit-store.port.ts';
 
 export interface LimitsOptions {
   /** The plan of tokens that are created without one, and of callers that the host identifies without one. Default `free`. */

@@ -1,13 +1,13 @@
 /** Requests with an `Idempotency-Key`: each is run once within 24 hours, and its twins get the answer of the first. */
 
 import { fromBase64, toBase64 } from '../../base/bytes/base64.ts';
-import { OrchestratorError } from '../../base/errors.ts';
 import { hashText } from '../../base/bytes/hash.ts';
+import { OrchestratorError } from '../../base/errors.ts';
 import type { Json, JsonObject } from '../../base/json/json.ts';
 import { withTimeout } from '../../base/time/with-timeout.ts';
 import type { Clock } from '../../host/clock.port.ts';
-import type { DocumentStore } from '../../storage/document-store.port.ts';
 import type { Logger } from '../../host/logger.port.ts';
+import type { DocumentStore } from '../../storage/document-store.port.ts';
 import type { KeptAnswer, KeyedRequest, RequestKeys } from '../request-keys.port.ts';
 
 const KIND = 'request';

@@ -1,11 +1,11 @@
 /** What a caller has used (the specification's Usage). */
 
 import { isPromise } from '../../base/maybe-promise.ts';
+import type { Clock } from '../../host/clock.port.ts';
+import type { LimitStore } from '../limit-store.port.ts';
 import { monthOf } from '../quota.ts';
 import { tokenKey } from '../request-log.ts';
 import type { Principal } from '../token.ts';
-import type { Clock } from '../../host/clock.port.ts';
-import type { LimitStore } from '../limit-store.port.ts';
 import type { UsageStore } from '../usage-store.port.ts';
 import { isPrincipal, NO_LIMIT, type Plans } from './plans.ts';
 

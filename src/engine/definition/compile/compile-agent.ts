@@ -1,24 +1,24 @@
 /** Compiles the agent of one step: its operation, its fields and its retries. */
 
-import { toMs } from '../../base/time/duration.ts';
 import { OrchestratorError } from '../../base/errors.ts';
+import { isMap } from '../../base/json/is-map.ts';
 import { formatPath, type JsonObject } from '../../base/json/json.ts';
 import { suggestName } from '../../base/suggest-name.ts';
+import { toMs } from '../../base/time/duration.ts';
 import { oneOf, quoted } from '../../base/wording.ts';
 import type { CompiledAgentStep, CompiledCall } from '../../compiled/compiled-ensemble.ts';
 import { ExpressionScope } from '../../compiled/expression-scope.ts';
-import { schemaIssues } from '../../json-schema/check-by-schema.ts';
-import { isMap } from '../../base/json/is-map.ts';
-import { compileJsonSchema } from '../../json-schema/compile-json-schema.ts';
-import type { ValueCheck } from '../../json-schema/rule.ts';
 import type { AgentBehaviour } from '../../ensemble/ensemble.ts';
 import { SPECIFIED_OPERATIONS } from '../../ensemble/name.ts';
+import { schemaIssues } from '../../json-schema/check-by-schema.ts';
+import { compileJsonSchema } from '../../json-schema/compile-json-schema.ts';
+import type { ValueCheck } from '../../json-schema/rule.ts';
 import type { AgentCall, AnyOperation } from '../../operation/operation.port.ts';
 import type { Report } from '../forms/check-shape.ts';
 import type { Path } from '../source/problem.ts';
+import { compileRetry } from './compile-retry.ts';
 import { checkConfig } from './config/check-config.ts';
 import { type CompiledField, createFieldCompiler, type FieldCompiler } from './config/compile-fields.ts';
-import type { CompileHost } from './triggers/compile-host.ts';
 import {
   type ConfigWithoutReferences,
   checkReferences,
@@ -28,12 +28,12 @@ import {
   takeReferences,
   UNKNOWN,
 } from './config/compile-references.ts';
-import { compileRetry } from './compile-retry.ts';
 import type { ConfigTexts, TemplateData } from './config/compile-texts.ts';
+import { refuseSecrets, secretIn, secretPaths } from './config/refuse-secrets.ts';
 import { warnConfigBraces } from './names/double-braces.ts';
 import { createNames, type Names } from './names/names.ts';
-import { refuseSecrets, secretIn, secretPaths } from './config/refuse-secrets.ts';
 import { type FlowContext, type Origin, type ResolvedAgent, resolveAgent } from './resolve-agent.ts';
+import type { CompileHost } from './triggers/compile-host.ts';
 
 /** The place of a step in a run. */
 export interface AgentPlace {

@@ -22,10 +22,10 @@ import { MAX_FOREACH_ITEMS } from '../../ensemble/ensemble.ts';
 import { checkNotReserved } from '../forms/check-shape.ts';
 import type { Path } from '../source/problem.ts';
 import { createFieldCompiler } from './config/compile-fields.ts';
+import { secretIn } from './config/refuse-secrets.ts';
 import { namesOf } from './names/declare-names.ts';
 import type { Level, StepPlace } from './names/flow-level.ts';
 import { guardReads } from './names/guard-reads.ts';
-import { secretIn } from './config/refuse-secrets.ts';
 
 type Parent = CompiledList['parent'];
 

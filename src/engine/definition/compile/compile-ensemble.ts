@@ -9,15 +9,16 @@ import { waitsIn } from '../../ensemble/inner-lists.ts';
 import { ensembleOfAgent } from '../../ensemble/name.ts';
 import { expressionInKey } from '../../expression/compile/compile-value.ts';
 import { ParsedExpressions } from '../../expression/syntax/parsed-expressions.ts';
-import { checkTypes } from '../types/check-types.ts';
-import type { SchemaTypes } from '../types/from-json-schema.ts';
-import { reportTypes, type TypeReport } from '../types/report-types.ts';
-import type { EnsembleTypes, TypeCheck } from '../types/walk/walker.ts';
 import { checkNotReserved, type Report } from '../forms/check-shape.ts';
 import { createDroppedParts } from '../forms/dropped-parts.ts';
 import type { ParsedEnsemble } from '../read/parse-ensemble.ts';
 import type { Path, Problem } from '../source/problem.ts';
+import { checkTypes } from '../types/check-types.ts';
+import type { SchemaTypes } from '../types/from-json-schema.ts';
+import { reportTypes, type TypeReport } from '../types/report-types.ts';
+import type { EnsembleTypes, TypeCheck } from '../types/walk/walker.ts';
 import { checkUnusedAgent, compileFlow } from './compile-flow.ts';
+import { compileLimits, compilePriority, startWithinOf } from './compile-limits.ts';
 import { compileInputCheck, declaredInputs } from './config/check-input.ts';
 import { type CompiledField, createFieldCompiler, type FieldCompiler } from './config/compile-fields.ts';
 import { refuseExpressions } from './config/refuse-expressions.ts';
@@ -93,6 +94,10 @@ export function compileEnsemble(parsed: ParsedEnsemble, host: CompileHost): Comp
     schedules: compileSchedules(definition, checkInput, context),
     webhooks: compileWebhooks(definition, known, context),
     notifications: compileNotifications(definition.notifications, context),
+    limits: compileLimits(definition, known, context),
+    startWithinMs: startWithinOf(definition),
+    perProcess: definition.perProcess,
+    priority: compilePriority(definition, known, context),
     requestReads: context.requestReads,
     components: context.components.map((use) => ({ ...use, path: parsed.sourceOf(use.path) })),
   };

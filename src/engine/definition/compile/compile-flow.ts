@@ -16,16 +16,16 @@ import { CHILD_TIMEOUT_RULE } from '../forms/flow-forms.ts';
 import type { Path } from '../source/problem.ts';
 import { compileAgentStep } from './compile-agent.ts';
 import { compileForeach, compileParallel, compileTry, compileWhile } from './compile-blocks.ts';
-import { createFieldCompiler } from './config/compile-fields.ts';
 import { compileRouter } from './compile-routes.ts';
 import { compileSleep, compileTimeout, compileWait } from './compile-waits.ts';
+import { createFieldCompiler } from './config/compile-fields.ts';
+import { refuseSecrets } from './config/refuse-secrets.ts';
 import { declareNames, reachedWith } from './names/declare-names.ts';
 import type { Level, ListPlace, StepPlace } from './names/flow-level.ts';
 import { readsOfStep } from './names/guard-reads.ts';
 import type { Names } from './names/names.ts';
-import { refuseSecrets } from './config/refuse-secrets.ts';
-import { type FlowContext, resolveAgent } from './resolve-agent.ts';
 import { type WrittenStep, warnOfSteppedOver } from './names/warn-stepped-over.ts';
+import { type FlowContext, resolveAgent } from './resolve-agent.ts';
 
 /** Compiles the flow of an ensemble. @param names - the names of the outermost level, still empty */
 export function compileFlow(flow: readonly StepDefinition[], names: Names, context: FlowContext): CompiledList {

@@ -8,8 +8,8 @@ import type { Path } from '../source/problem.ts';
 import { compileAgentStep } from './compile-agent.ts';
 import { createFieldCompiler } from './config/compile-fields.ts';
 import { checkReferences } from './config/compile-references.ts';
-import type { Names } from './names/names.ts';
 import { refuseSecrets } from './config/refuse-secrets.ts';
+import type { Names } from './names/names.ts';
 import { type FlowContext, type Origin, type ResolvedAgent, resolveAgent } from './resolve-agent.ts';
 
 /** The place of a router in a run. */

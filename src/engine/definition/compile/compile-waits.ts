@@ -1,22 +1,22 @@
 /** Compiles the steps that wait for an instant or for a signal. */
 
-import { MAX_SLEEP_MS, nearestDuration, parseDuration } from '../../base/time/duration.ts';
+import { isMap } from '../../base/json/is-map.ts';
 import { canonicalJson } from '../../base/json/json.ts';
+import { MAX_SLEEP_MS, nearestDuration, parseDuration } from '../../base/time/duration.ts';
 import { describeValue } from '../../base/wording.ts';
 import type { CompiledSleepStep, CompiledWaitStep } from '../../compiled/compiled-ensemble.ts';
-import { parseInstant } from '../../expression/functions/instant.ts';
 import type { SleepStep, WaitStep } from '../../ensemble/ensemble.ts';
 import { NAME_PATTERN } from '../../ensemble/name.ts';
+import { parseInstant } from '../../expression/functions/instant.ts';
 import { schemaIssues } from '../../json-schema/check-by-schema.ts';
-import { isMap } from '../../base/json/is-map.ts';
 import type { Report } from '../forms/check-shape.ts';
 import { DURATION_RULE, INSTANT_RULE, SIGNAL_RULE, TIMEOUT_RULE } from '../forms/flow-forms.ts';
 import type { Path } from '../source/problem.ts';
 import { resultOf } from './compile-blocks.ts';
 import type { CompiledField } from './config/compile-fields.ts';
-import type { FlowContext } from './resolve-agent.ts';
 import { bracesIn } from './names/double-braces.ts';
 import type { Level, StepPlace } from './names/flow-level.ts';
+import type { FlowContext } from './resolve-agent.ts';
 
 export function compileSleep(step: SleepStep, place: StepPlace, level: Level): CompiledSleepStep {
   const { sleep } = step;

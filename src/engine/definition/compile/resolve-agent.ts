@@ -10,8 +10,8 @@ import type { ParsedExpressions } from '../../expression/syntax/parsed-expressio
 import type { RequestPart } from '../../webhook/kept-request.ts';
 import type { Report } from '../forms/check-shape.ts';
 import type { Path } from '../source/problem.ts';
-import type { CompileHost } from './triggers/compile-host.ts';
 import type { KnownNames } from './names/outermost-names.ts';
+import type { CompileHost } from './triggers/compile-host.ts';
 
 /** The place of a field, and the function that reports problems there. */
 export interface Origin {

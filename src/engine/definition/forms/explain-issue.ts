@@ -1,11 +1,11 @@
 /** Explains the issues of a zod schema in the terms of the language: forms, configs of operations, inputs of executions. */
 
 import type * as z from 'zod/mini';
+import { KIND_NAMES } from '../../base/json/kind-names.ts';
+import { valueAt } from '../../base/json/value-at.ts';
+import { suggestName } from '../../base/suggest-name.ts';
 import { nearestDuration } from '../../base/time/duration.ts';
 import { DURATION_MESSAGE } from '../../base/time/duration-schema.ts';
-import { KIND_NAMES } from '../../base/json/kind-names.ts';
-import { suggestName } from '../../base/suggest-name.ts';
-import { valueAt } from '../../base/json/value-at.ts';
 import { describeValue, oneOf, quoted } from '../../base/wording.ts';
 import { SIGNATURE_SCHEMES } from '../../webhook/webhook.ts';
 import type { Path, Problem } from '../source/problem.ts';

@@ -1,9 +1,9 @@
 /** The building blocks of the forms of the language: strict maps with a name, keys and hints. */
 
 import * as z from 'zod/mini';
-import { durationSchema } from '../../base/time/duration-schema.ts';
 import { once } from '../../base/once.ts';
 import { MAX_NAMED, suggestForMany } from '../../base/suggest-name.ts';
+import { durationSchema } from '../../base/time/duration-schema.ts';
 import { NAME_PATTERN, NAME_RULE } from '../../ensemble/name.ts';
 
 /** What to report for a key that authors write in a form by mistake. */

@@ -1,8 +1,9 @@
 /** The forms of the language, one schema each. The parser checks them and `ensemble schema` prints them. */
 
 import * as z from 'zod/mini';
-import { durationSchema } from '../../base/time/duration-schema.ts';
 import { once } from '../../base/once.ts';
+import { durationSchema } from '../../base/time/duration-schema.ts';
+import { MAX_HELD_AT_ONCE, MAX_PRIORITY, MAX_QUEUE_LIMIT, OVER } from '../../execution/limits/flow-limit.ts';
 import { FLOW_FORMS, type StepLanguage } from './flow-forms.ts';
 import {
   duration,
@@ -154,6 +155,11 @@ export const ensembleSchema = form(
     notifications: z.optional(listOf('notifications', 'type: webhook')),
     state: z.optional(form('`state`', '{ initial: { ... } }', () => ({ initial: jsonObject() }))()),
     timeout: z.optional(duration()),
+    concurrency: z.optional(z.unknown()),
+    rate: z.optional(z.unknown()),
+    startWithin: z.optional(duration()),
+    priority: z.optional(priority()),
+    perProcess: z.optional(wholeNumber(1, MAX_HELD_AT_ONCE)),
     execution: z.optional(
       form('`execution`', '{ durability: none }', () => ({
         durability: z.optional(z.enum(['step', 'none'])),
@@ -166,6 +172,51 @@ export const ensembleSchema = form(
     ...hintsFor(['schedule', 'cron'], { says: 'put schedules under `trigger`', means: 'trigger' }),
     env: { says: 'variables are in `.env` of a project, or in `env` and `secrets` of createOrchestrator' },
     ...hintsFor(['retry', 'condition', 'config', 'operation'], { says: 'it belongs to an agent or a step' }),
+  }),
+);
+
+const priority = once(() =>
+  z.union([wholeNumber(0, MAX_PRIORITY), nonEmpty()], {
+    error: `must be a whole number from 0 to ${MAX_PRIORITY}, or an expression over \`input\``,
+  }),
+);
+const limit = once(() =>
+  z.union([wholeNumber(1, MAX_HELD_AT_ONCE), nonEmpty()], {
+    error: `must be a whole number from 1 to ${MAX_HELD_AT_ONCE}, or an expression over \`input\``,
+  }),
+);
+const queueRule = () => ({
+  over: z.optional(z.enum(OVER)),
+  queueLimit: z.optional(wholeNumber(0, MAX_QUEUE_LIMIT)),
+  queueTtl: z.optional(duration()),
+});
+/** One rule of `concurrency`. */
+export const concurrencySchema = form(
+  'a rule of `concurrency`',
+  '{ limit: 2, key: "${input.customer}" }',
+  () => ({
+    limit: z.optional(limit()),
+    shared: z.optional(name()),
+    key: z.optional(nonEmpty()),
+    ...queueRule(),
+    hold: z.optional(z.boolean()),
+  }),
+  () => hintsFor(['max', 'slots', 'concurrency', 'count'], { means: 'limit' }),
+);
+/** `rate`. */
+export const rateSchema = form(
+  '`rate`',
+  '{ limit: 10, period: 1m, key: "${input.customer}" }',
+  () => ({
+    limit: limit(),
+    period: duration(),
+    burst: z.optional(wholeNumber(1, MAX_HELD_AT_ONCE)),
+    key: z.optional(nonEmpty()),
+    ...queueRule(),
+  }),
+  () => ({
+    ...hintsFor(['max', 'count'], { means: 'limit' }),
+    ...hintsFor(['per', 'window', 'interval'], { means: 'period' }),
   }),
 );
 

@@ -4,7 +4,7 @@ import * as z from 'zod/mini';
 import { once } from '../../base/once.ts';
 import { NOTIFIED_EVENTS } from '../../delivery/delivery.ts';
 import { SIGNATURE_SCHEMES, WEBHOOK_METHODS } from '../../webhook/webhook.ts';
-import { duration, flag, form, name, nonEmpty, nonEmptyList, withEditorNotes, text, wholeNumber } from './form.ts';
+import { duration, flag, form, name, nonEmpty, nonEmptyList, text, wholeNumber, withEditorNotes } from './form.ts';
 
 /** One secret, or several during a rotation. */
 const secrets = once(() =>

@@ -5,12 +5,12 @@ import { copyJson, type Json, JsonError } from '../../base/json/json.ts';
 import type { AgentDefinition, EnsembleDefinition } from '../../ensemble/ensemble.ts';
 import { checkShape, type Report } from '../forms/check-shape.ts';
 import { createDroppedParts, type DroppedParts } from '../forms/dropped-parts.ts';
-import { ensembleSchema } from '../forms/forms.ts';
+import { concurrencySchema, ensembleSchema, rateSchema } from '../forms/forms.ts';
 import { formatIssue } from '../source/definition-issue.ts';
 import { type LocatedSource, type Path, type Problem, toIssues } from '../source/problem.ts';
 import { MAX_SOURCE_BYTES, type PartialSource, readSource } from '../source/read-source.ts';
 import { type Fields, readSpelling, sourceOf, withoutUndefined } from './read-older-form.ts';
-import { readAgent, readAgents, readInputs, readNotifications, readTriggers } from './read-parts.ts';
+import { readAgent, readAgents, readInputs, readNotifications, readRules, readTriggers } from './read-parts.ts';
 import { countSteps, type PartReader, readSteps } from './read-steps.ts';
 
 export { readAgent } from './read-parts.ts';
@@ -144,6 +144,11 @@ export function parseDefinition(source: string | object): ParsedEnsemble {
     state: fields.state,
     timeout: fields.timeout,
     execution: fields.execution,
+    concurrency: readRules(fields.concurrency, concurrencySchema(), place('concurrency'), reader),
+    rate: readRules(fields.rate, rateSchema(), place('rate'), reader),
+    startWithin: fields.startWithin,
+    perProcess: fields.perProcess,
+    priority: fields.priority,
   }) as unknown as EnsembleDefinition;
   const unread = ['flow', 'agents', 'operations', 'members'].some((key) => dropped.has([key]));
   return {

@@ -2,7 +2,13 @@
 
 import { suggestName } from '../../base/suggest-name.ts';
 import { describeValue, oneOf } from '../../base/wording.ts';
-import type { AgentDefinition, NotificationDefinition, TriggerDefinition } from '../../ensemble/ensemble.ts';
+import type {
+  AgentDefinition,
+  ConcurrencyRule,
+  NotificationDefinition,
+  RateRule,
+  TriggerDefinition,
+} from '../../ensemble/ensemble.ts';
 import { canonicalWebhookPath } from '../../webhook/webhook-path.ts';
 import { checkShape, type StandIns } from '../forms/check-shape.ts';
 import { agentSchema, inputFieldsSchema, isJsonSchema } from '../forms/forms.ts';
@@ -20,6 +26,7 @@ import { addNames, type PartReader } from './read-steps.ts';
 export const MAX_AGENTS = 1000;
 const MAX_TRIGGERS = 100;
 const MAX_NOTIFICATIONS = 100;
+const MAX_LIMITS = 10;
 
 /** Reads one agent definition, a shared agent or an entry of `agents`. @returns undefined when it can't be used */
 export function readAgent(entry: unknown, place: Place, reader: Reader): AgentDefinition | undefined {
@@ -82,6 +89,22 @@ function meantTrigger(entry: Readonly<Record<string, unknown>>): TriggerType | u
   const { type } = entry;
   if (type === undefined) return Object.hasOwn(entry, 'cron') ? 'schedule' : 'webhook';
   return typeof type === 'string' ? (suggestName(type, TRIGGER_TYPES) as TriggerType | undefined) : undefined;
+}
+
+/** Reads `concurrency` or `rate`: one rule, which may be written without a list, or several. */
+export function readRules<Rule extends ConcurrencyRule | RateRule>(
+  given: unknown,
+  schema: Parameters<typeof checkShape>[0],
+  place: Place,
+  reader: PartReader,
+): Rule[] | undefined {
+  const read = (entry: unknown, source: Path) =>
+    checkShape(schema, entry, source, reader, { limit: 1 }) as Rule | undefined;
+  if (given === undefined || Array.isArray(given))
+    return readList(given, place, MAX_LIMITS, reader, (entry, { source }) => read(entry, source));
+  reader.spellings.set(pathKey([...place.path, 0]), place.source);
+  const rule = read(given, place.source);
+  return rule && [rule];
 }
 
 /** Reads `notifications`. */

@@ -3,8 +3,8 @@
 import {
   ANY,
   BOOLEAN,
-  listOf,
   type ListType,
+  listOf,
   membersOf,
   NUMBER,
   nullByAccident,

@@ -1,15 +1,14 @@
 /** Infers the types of a whole definition, step by step in the order of the flow, and reports what can't be right. */
 
-import type { Json, JsonObject } from '../../base/json/json.ts';
-import type { Path } from '../source/problem.ts';
-import { WEBHOOK_METHODS } from '../../webhook/webhook.ts';
-import { waitsIn } from '../../ensemble/inner-lists.ts';
-import type { EnsembleDefinition, SleepStep, StepDefinition } from '../../ensemble/ensemble.ts';
 import { isMap } from '../../base/json/is-map.ts';
+import type { Json, JsonObject } from '../../base/json/json.ts';
+import type { EnsembleDefinition, SleepStep, StepDefinition } from '../../ensemble/ensemble.ts';
+import { waitsIn } from '../../ensemble/inner-lists.ts';
+import { WEBHOOK_METHODS } from '../../webhook/webhook.ts';
 import { isJsonSchema } from '../forms/forms.ts';
-import { type LevelTypes, Place } from './place.ts';
+import type { Path } from '../source/problem.ts';
 import { fromInputs } from './from-json-schema.ts';
-import { neededFields } from './walk/check-input.ts';
+import { type LevelTypes, Place } from './place.ts';
 import {
   ANY,
   type Field,
@@ -24,6 +23,7 @@ import {
   UNKNOWN_NULL,
   union,
 } from './type.ts';
+import { neededFields } from './walk/check-input.ts';
 import { valueType } from './walk/value-type.ts';
 import { walkAgent } from './walk/walk-agent.ts';
 import { walkIf, walkSwitch, walkTry } from './walk/walk-branches.ts';
@@ -68,6 +68,11 @@ export function checkTypes(check: TypeCheck): EnsembleTypes {
   for (const name of [...check.agents.keys(), ...check.host.sharedAgents.keys()])
     level.results.set(name, { output: ANY, keepsOutput: false, why: `\`${name}\` never runs` });
   const place = new Place();
+  if (definition.priority !== undefined) valueType(definition.priority, { level, place, path: ['priority'] }, walker);
+  for (const list of ['concurrency', 'rate'] as const)
+    for (const [i, rule] of (definition[list] ?? []).entries())
+      for (const [key, value] of Object.entries(rule))
+        valueType(value as Json, { level, place, path: [list, i, key] }, walker);
   walkList(definition.flow, ['flow'], level, place, walker);
   const outputs = Object.entries(definition.outputs ?? {}).map(([name, value]): [string, Field] => [
     name,

@@ -1,9 +1,11 @@
 /** Reads a JSON Schema, or the declared fields of `inputs`, as a type. What a type can't say becomes `any`. */
 
 import * as z from 'zod/mini';
+import { isMap } from '../../base/json/is-map.ts';
 import type { Json, JsonObject } from '../../base/json/json.ts';
 import { once } from '../../base/once.ts';
 import type { EnsembleDefinition, InputField } from '../../ensemble/ensemble.ts';
+import { SchemaIndex } from '../../json-schema/schema-index.ts';
 import {
   type AnySchema,
   isStandardSchema,
@@ -11,8 +13,6 @@ import {
   type StandardSchema,
 } from '../../operation/standard-schema.port.ts';
 import { isJsonSchema } from '../forms/forms.ts';
-import { isMap } from '../../base/json/is-map.ts';
-import { SchemaIndex } from '../../json-schema/schema-index.ts';
 import { refine } from './accepts.ts';
 import {
   ANY,

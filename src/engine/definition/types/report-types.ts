@@ -3,8 +3,8 @@
 import type { Json } from '../../base/json/json.ts';
 import { valueAt } from '../../base/json/value-at.ts';
 import type { AgentBehaviour, EnsembleDefinition, StepDefinition } from '../../ensemble/ensemble.ts';
-import type { Problem } from '../source/problem.ts';
 import { isJsonSchema } from '../forms/forms.ts';
+import type { Problem } from '../source/problem.ts';
 import type { Type } from './type.ts';
 import { typeText, unknownParts } from './type-text.ts';
 import type { EnsembleTypes } from './walk/walker.ts';

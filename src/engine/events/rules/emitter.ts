@@ -3,10 +3,10 @@
 import { EventEmitter } from 'eventemitter3';
 import { cloneJson } from '../../base/json/json.ts';
 import { suggestName } from '../../base/suggest-name.ts';
-import { EVENT_KINDS, EVENTS_APART, type EventData, type EventKind, type OrchestratorEvent } from '../event.ts';
-import { type Measure, measurementsOf } from '../measurement.ts';
 import type { Clock } from '../../host/clock.port.ts';
 import type { Logger } from '../../host/logger.port.ts';
+import { EVENT_KINDS, EVENTS_APART, type EventData, type EventKind, type OrchestratorEvent } from '../event.ts';
+import { type Measure, measurementsOf } from '../measurement.ts';
 import type { TextEvent } from './live-texts.ts';
 
 /** @typeParam K - a kind of event, or `*` for every event */

@@ -1,11 +1,11 @@
 /** The events of one execution, derived from what is stored of it: any process can read them again, from any event on. */
 
-import { endEvent } from '../../execution/end-event.ts';
-import type { ExecutionOfEvent, OrchestratorEvent } from '../event.ts';
-import { type ExecutionSummary, isFinal } from '../../execution/execution.ts';
 import { otherRecord, toStepEvent } from '../../ensemble/step-event.ts';
+import { endEvent } from '../../execution/end-event.ts';
+import { type ExecutionSummary, isFinal } from '../../execution/execution.ts';
 import type { NewExecution, StepRecord } from '../../execution/stored-execution.ts';
 import type { RecordReader } from '../../storage/storage.port.ts';
+import type { ExecutionOfEvent, OrchestratorEvent } from '../event.ts';
 import { createLiveTexts, type LiveTexts, type TextEvent } from './live-texts.ts';
 import type { ExecutionWatch } from './watch-executions.ts';
 

@@ -1,10 +1,10 @@
 /** Compiles binary operators to closures, with a fast path for numbers and literals. `applyBinary` handles all other values. */
 
 import type { Json } from '../../base/json/json.ts';
-import type { BinaryOperator, Node } from '../syntax/ast.ts';
 import type { Evaluate, Evaluation } from '../evaluation.ts';
 import { failureAt, type Site } from '../evaluation-problem.ts';
 import { applyBinary, toJsonNumber } from '../operators.ts';
+import type { BinaryOperator, Node } from '../syntax/ast.ts';
 
 /** One operator with its right operand. */
 interface BinaryStep<E extends Evaluation> {

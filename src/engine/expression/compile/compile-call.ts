@@ -2,12 +2,12 @@
 
 import type { Json } from '../../base/json/json.ts';
 import { suggestName } from '../../base/suggest-name.ts';
-import type { CallNode, Node } from '../syntax/ast.ts';
-import type { CompileContext } from './compile-context.ts';
 import type { Evaluate, Evaluation } from '../evaluation.ts';
 import { failureAt } from '../evaluation-problem.ts';
-import { ExpressionSyntaxError } from '../syntax/expression-syntax-error.ts';
 import type { Apply, BuiltInFunction, ExpressionFunction } from '../functions/function-table.ts';
+import type { CallNode, Node } from '../syntax/ast.ts';
+import { ExpressionSyntaxError } from '../syntax/expression-syntax-error.ts';
+import type { CompileContext } from './compile-context.ts';
 
 /**
  * @param args - without the arrow

@@ -1,9 +1,9 @@
 /** The state of the compilation of one expression. */
 
-import type { ExpressionWarning, NameResolver, Reference } from './compiled-expression.ts';
 import type { Evaluate, Evaluation } from '../evaluation.ts';
 import type { Site } from '../evaluation-problem.ts';
 import type { FunctionTable } from '../functions/function-table.ts';
+import type { ExpressionWarning, NameResolver, Reference } from './compiled-expression.ts';
 
 export interface CompileContext<E extends Evaluation> {
   readonly site: Site;

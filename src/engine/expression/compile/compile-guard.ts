@@ -1,9 +1,9 @@
 /** Compiles guards: `condition`, `if`, `while`, `switch` and the entries of a route. */
 
-import { compileExpression, compilePart } from './compile-expression.ts';
-import type { CompiledExpression, CompileOptions } from './compiled-expression.ts';
 import type { Evaluation } from '../evaluation.ts';
 import { ExpressionSyntaxError } from '../syntax/expression-syntax-error.ts';
+import { compileExpression, compilePart } from './compile-expression.ts';
+import type { CompiledExpression, CompileOptions } from './compiled-expression.ts';
 
 /**
  * Compiles a bare expression, or exactly one `${...}` with optional spaces around it.

@@ -1,18 +1,18 @@
 /** Compiles a syntax tree to closures: one closure for each node, and special closures for common shapes. */
 
 import type { Json } from '../../base/json/json.ts';
+import type { Evaluate, Evaluation } from '../evaluation.ts';
+import { charge, failureAt, type Site } from '../evaluation-problem.ts';
+import type { Apply } from '../functions/function-table.ts';
+import { applySign } from '../operators.ts';
 import type { ArrowNode, LogicalNode, MemberNode, NameNode, Node, UnaryNode } from '../syntax/ast.ts';
+import { ExpressionSyntaxError } from '../syntax/expression-syntax-error.ts';
+import { findHyphenSlip, warnOfHyphens } from '../syntax/hyphen-slip.ts';
+import { readComputed, readIndex, readKey } from '../syntax/read-member.ts';
 import { compileBinary, compileChain } from './compile-binary.ts';
 import { compileCall } from './compile-call.ts';
 import type { CompileContext } from './compile-context.ts';
 import type { PathSegment } from './compiled-expression.ts';
-import type { Evaluate, Evaluation } from '../evaluation.ts';
-import { charge, failureAt, type Site } from '../evaluation-problem.ts';
-import { ExpressionSyntaxError } from '../syntax/expression-syntax-error.ts';
-import { findHyphenSlip, warnOfHyphens } from '../syntax/hyphen-slip.ts';
-import type { Apply } from '../functions/function-table.ts';
-import { applySign } from '../operators.ts';
-import { readComputed, readIndex, readKey } from '../syntax/read-member.ts';
 
 /** @throws ExpressionSyntaxError for a name or a function that can't be resolved */
 export function compileNode<E extends Evaluation>(node: Node, context: CompileContext<E>): Evaluate<E> {

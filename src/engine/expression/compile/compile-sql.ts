@@ -1,10 +1,10 @@
 /** Compiles the text of an SQL query, in which each `${...}` becomes a bound parameter. */
 
 import type { Json } from '../../base/json/json.ts';
-import { type CompiledText, splitText, summary } from './compile-text.ts';
-import type { CompileOptions } from './compiled-expression.ts';
 import type { Evaluation } from '../evaluation.ts';
 import { ExpressionSyntaxError } from '../syntax/expression-syntax-error.ts';
+import { type CompiledText, splitText, summary } from './compile-text.ts';
+import type { CompileOptions } from './compiled-expression.ts';
 import { scanSql } from './scan-sql.ts';
 
 /**

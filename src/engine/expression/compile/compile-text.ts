@@ -2,13 +2,13 @@
 
 import { escapeHtml } from '../../base/escape-html.ts';
 import type { Json } from '../../base/json/json.ts';
-import { type CompiledPart, compilePart } from './compile-expression.ts';
-import type { CompiledExpression, CompileOptions, NameResolver } from './compiled-expression.ts';
 import type { Evaluate, Evaluation } from '../evaluation.ts';
 import { failureAt } from '../evaluation-problem.ts';
 import { ExpressionSyntaxError } from '../syntax/expression-syntax-error.ts';
 import { MAX_PARTS } from '../syntax/limits.ts';
 import { joinTexts, toText } from '../to-text.ts';
+import { type CompiledPart, compilePart } from './compile-expression.ts';
+import type { CompiledExpression, CompileOptions, NameResolver } from './compiled-expression.ts';
 
 export interface CompiledText<E extends Evaluation = Evaluation> extends CompiledExpression<E> {
   /** Whether the text contains an expression. Without one it is plain text. */

@@ -1,10 +1,10 @@
 /** Compiles whole values, such as the config or input of an agent. Every text inside is compiled; an expression in a key is refused. */
 
 import { type Json, type JsonObject, MAX_DEPTH } from '../../base/json/json.ts';
-import { type CompiledText, compileText } from './compile-text.ts';
-import type { CompileOptions, ExpressionWarning, PathSegment, Reference } from './compiled-expression.ts';
 import type { Evaluate, Evaluation } from '../evaluation.ts';
 import { ExpressionSyntaxError } from '../syntax/expression-syntax-error.ts';
+import { type CompiledText, compileText } from './compile-text.ts';
+import type { CompileOptions, ExpressionWarning, PathSegment, Reference } from './compiled-expression.ts';
 
 export interface ValueReference extends Reference {
   /** The path of the text in the value. `index` and `length` count inside that text. */

@@ -3,8 +3,8 @@
 import { copySized, type Json } from '../../base/json/json.ts';
 import type { Evaluation } from '../evaluation.ts';
 import { charge } from '../evaluation-problem.ts';
-import type { BuiltInFunction, ExpressionFunction, FunctionTable } from './function-table.ts';
 import { arrowFunctions } from './arrow-functions.ts';
+import type { BuiltInFunction, ExpressionFunction, FunctionTable } from './function-table.ts';
 import { hashFunctions } from './hash-functions.ts';
 import { listFunctions } from './list-functions.ts';
 import { numberFunctions } from './number-functions.ts';

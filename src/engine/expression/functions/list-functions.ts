@@ -3,8 +3,8 @@
 import { type Json, MAX_DEPTH } from '../../base/json/json.ts';
 import type { Evaluation } from '../evaluation.ts';
 import { charge, describeType, EvaluationProblem } from '../evaluation-problem.ts';
-import { MAX_BUILT_LENGTH } from '../syntax/limits.ts';
 import { isOrdered } from '../operators.ts';
+import { MAX_BUILT_LENGTH } from '../syntax/limits.ts';
 import { readKey } from '../syntax/read-member.ts';
 import { toCanonicalText, tooLongText } from '../to-text.ts';
 import { integerAt, isAbsent, listAt, textAt, wrongArgument } from './arguments.ts';

@@ -3,8 +3,8 @@
 import type { Json } from '../../base/json/json.ts';
 import type { Evaluation } from '../evaluation.ts';
 import { charge, EvaluationProblem } from '../evaluation-problem.ts';
-import { MAX_BUILT_LENGTH } from '../syntax/limits.ts';
 import { areEqual } from '../operators.ts';
+import { MAX_BUILT_LENGTH } from '../syntax/limits.ts';
 import { checkLength, tooLongText, toText } from '../to-text.ts';
 import { isAbsent, listAt, textAt, wrongArgument } from './arguments.ts';
 import { type ExpressionFunction, type FunctionTable, takes, takesValue } from './function-table.ts';

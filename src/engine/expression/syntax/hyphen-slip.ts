@@ -1,9 +1,9 @@
 /** Explains names with a hyphen that are read as a subtraction. */
 
 import { suggestName } from '../../base/suggest-name.ts';
-import type { ChainNode, NameNode, Node } from './ast.ts';
 import type { CompileContext } from '../compile/compile-context.ts';
 import type { Evaluation } from '../evaluation.ts';
+import type { ChainNode, NameNode, Node } from './ast.ts';
 import { ExpressionSyntaxError } from './expression-syntax-error.ts';
 
 const MAX_WORD_LENGTH = 64;

@@ -5,15 +5,15 @@ import { canonicalJson, copyJson, formatPath, type Json, type JsonObject } from 
 import { isPromise } from '../../base/maybe-promise.ts';
 import type { CompiledAgentStep } from '../../compiled/compiled-ensemble.ts';
 import { type ExpressionScope, NO_FIELDS } from '../../compiled/expression-scope.ts';
-import type { Evaluate } from '../../expression/evaluation.ts';
 import { keyAt } from '../../execution/seed.ts';
+import type { Evaluate } from '../../expression/evaluation.ts';
 import { type Logger, SILENT } from '../../host/logger.port.ts';
 import type { ExecutionInfo, OperationContext } from '../../operation/operation.port.ts';
 import { ASYNC_SCHEMA, issuePath } from '../../operation/standard-schema.port.ts';
-import type { Attempt } from './attempt.ts';
-import { callAgent, type PartPlace, runPart } from './attempt-parts.ts';
 import { cancellationError, isAtOnce } from '../cancellation-scope.ts';
 import type { RunScope } from '../run-scope.ts';
+import type { Attempt } from './attempt.ts';
+import { callAgent, type PartPlace, runPart } from './attempt-parts.ts';
 
 export class AttemptContext implements OperationContext {
   readonly config: JsonObject;
@@ -112,6 +112,20 @@ export class AttemptContext implements OperationContext {
     };
   }
 
+  get transaction(): OperationContext['transaction'] {
+    const { transact } = this.#scope.run.journal;
+    if (!transact) return undefined;
+    if (this.#isOver && !this.#attempt.transaction)
+      throw new OrchestratorError('INVALID_REQUEST', 'the attempt is over: its transaction can not begin any more');
+    if (this.#step.setState)
+      throw new OrchestratorError(
+        'INVALID_REQUEST',
+        `agent \`${this.#step.name}\` changes the state with \`setState\`, and can't use a transaction; change the state in another step`,
+      );
+    this.#attempt.transaction ??= transact();
+    return this.#attempt.transaction;
+  }
+
   get emitText(): OperationContext['emitText'] {
     return (text) => {
       if (!this.#isOver) this.#scope.run.emit?.('agent.delta', { agent: this.#step.name, key: this.#key, text });
@@ -167,6 +181,7 @@ export class AttemptContext implements OperationContext {
 
   abort(reason: unknown): void {
     this.#abortedWith = reason;
+    void this.#attempt.transaction?.rollBack();
     this.#controller?.abort(reason);
   }
 }

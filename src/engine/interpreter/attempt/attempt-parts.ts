@@ -5,8 +5,8 @@ import { copyJson, type Json, JsonError, type JsonObject } from '../../base/json
 import type { CompiledAgentStep, CompiledCall } from '../../compiled/compiled-ensemble.ts';
 import type { NameResult } from '../../compiled/expression-scope.ts';
 import { partKey, toNote } from '../../ensemble/step-kind.ts';
-import type { AgentAnswer, MaybePromise, OperationPart } from '../../operation/operation.port.ts';
 import type { AttemptSpan } from '../../host/telemetry.port.ts';
+import type { AgentAnswer, MaybePromise, OperationPart } from '../../operation/operation.port.ts';
 import { cancellationError, createChildScope } from '../cancellation-scope.ts';
 import { checkDecisionSize } from '../guards.ts';
 import { emitRecord } from '../marks.ts';

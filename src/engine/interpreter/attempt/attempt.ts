@@ -3,8 +3,9 @@
 import type { CompiledAgentStep } from '../../compiled/compiled-ensemble.ts';
 import type { NameSlot } from '../../compiled/name-slot.ts';
 import type { AttemptSpan } from '../../host/telemetry.port.ts';
-import type { KeptPart } from './attempt-parts.ts';
+import type { RecordedTransaction } from '../../storage/recorded-transaction.port.ts';
 import type { RunScope } from '../run-scope.ts';
+import type { KeptPart } from './attempt-parts.ts';
 
 export interface Attempt {
   readonly step: CompiledAgentStep;
@@ -25,6 +26,8 @@ export interface Attempt {
   parts: Map<string, KeptPart> | undefined;
   /** 1 if a crash may have cut the first attempt off. It counts in the record, and not for `maxAttempts`. */
   cutOff: number;
+  /** The transaction in which the operation writes. Undefined until it asks for one. */
+  transaction: RecordedTransaction | undefined;
   /** Undefined without telemetry. */
   span: AttemptSpan | undefined;
 }

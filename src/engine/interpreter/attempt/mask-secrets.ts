@@ -1,10 +1,10 @@
 /** Masks secrets in what people read: logs, errors, responses. Stored step results are never changed. */
 
+import { type Logger, NO_LINE, SILENT } from '../../host/logger.port.ts';
 import type { Masking } from '../../host/masking.port.ts';
 import { findTexts } from './find-texts.ts';
-import { formsOf, inJson } from './secret-forms.ts';
-import { type Logger, NO_LINE, SILENT } from '../../host/logger.port.ts';
 import { FieldCopy } from './mask-fields.ts';
+import { formsOf, inJson } from './secret-forms.ts';
 
 /** Shorter secrets are not masked: they would match too much of every text. */
 const MIN_LENGTH = 8;

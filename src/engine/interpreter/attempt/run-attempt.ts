@@ -2,21 +2,22 @@
 
 import { OrchestratorError } from '../../base/errors.ts';
 import { copySized, JsonError } from '../../base/json/json.ts';
-import { describeProblems } from '../../json-schema/check-by-schema.ts';
-import type { ValueCheck } from '../../json-schema/rule.ts';
 import { andThen, isPromise, type MaybePromise } from '../../base/maybe-promise.ts';
 import type { CompiledAgentStep, CompiledReferences } from '../../compiled/compiled-ensemble.ts';
-import type { ExecutionError } from '../../execution/execution.ts';
-import type { StepRecord } from '../../execution/stored-execution.ts';
-import type { StoreRecord } from '../../execution/journal.port.ts';
-import type { AttemptSpan, RunSpan } from '../../host/telemetry.port.ts';
-import type { Attempt } from './attempt.ts';
-import { AttemptContext } from './attempt-context.ts';
-import { describeThrown, type ThrownFailure, toFailure, toLoggedError } from '../failure.ts';
-import type { RunScope } from '../run-scope.ts';
 import type { ResolvedComponent } from '../../component/component.ts';
 import type { Resolution } from '../../component/component-source.port.ts';
+import type { ExecutionError } from '../../execution/execution.ts';
+import type { StoreRecord } from '../../execution/journal.port.ts';
+import type { StepRecord } from '../../execution/stored-execution.ts';
+import type { AttemptSpan, RunSpan } from '../../host/telemetry.port.ts';
+import { describeProblems } from '../../json-schema/check-by-schema.ts';
+import type { ValueCheck } from '../../json-schema/rule.ts';
+import { type RecordedTransaction, RefusedTransactionError } from '../../storage/recorded-transaction.port.ts';
+import { describeThrown, type ThrownFailure, toFailure, toLoggedError } from '../failure.ts';
 import type { Run } from '../run.ts';
+import type { RunScope } from '../run-scope.ts';
+import type { Attempt } from './attempt.ts';
+import { AttemptContext } from './attempt-context.ts';
 
 /** The record of an attempt; undefined when it failed after the run was stopped, and then nothing is stored. */
 type Made = StepRecord | undefined;
@@ -95,15 +96,15 @@ function beginAttempt(context: AttemptContext, attempt: Attempt, store: StoreRec
   try {
     result = attempt.span ? runWithin(attempt.span, step, context) : step.operation.run(context);
   } catch (thrown) {
-    return store(toFailedAttempt(attempt, thrown, keptOf(thrown, scope)));
+    return storeResult(toFailedAttempt(attempt, thrown, keptOf(thrown, scope)), attempt, store);
   }
   if (!isPromise(result)) {
     context.release();
-    return store(toCompletedAttempt(attempt, result));
+    return storeResult(toCompletedAttempt(attempt, result), attempt, store);
   }
   if (step.timeoutMs === undefined) return settle(result, context, attempt, store);
-  const settled = settle(result, context, attempt, (record) => record);
-  return inTime(settled, step.timeoutMs, context, attempt).then(store);
+  const settled = settle(result, context, attempt, undefined);
+  return inTime(settled, step.timeoutMs, context, attempt).then((made) => storeResult(made, attempt, store));
 }
 
 // A function of its own: a closure in `begin` would cost every attempt, also without telemetry.
@@ -115,19 +116,51 @@ function settle(
   pending: PromiseLike<unknown>,
   context: AttemptContext,
   attempt: Attempt,
-  store: StoreRecord,
+  store: StoreRecord | undefined,
 ): Promise<Made> {
   return Promise.resolve(pending).then(
     (value) => {
       context.release();
-      return context.isAborted ? undefined : store(toCompletedAttempt(attempt, value));
+      return context.isAborted ? undefined : storeResult(toCompletedAttempt(attempt, value), attempt, store);
     },
     (thrown) => {
       context.release();
       if (context.isAborted) return undefined;
-      return store(toFailedAttempt(attempt, thrown, keptOf(thrown, attempt.scope)));
+      return storeResult(toFailedAttempt(attempt, thrown, keptOf(thrown, attempt.scope)), attempt, store);
     },
   );
+}
+
+/** Stores what became of an attempt, together with what it wrote in its transaction. */
+function storeResult(made: Made, attempt: Attempt, store: StoreRecord | undefined): MaybePromise<Made> {
+  if (!store) return made;
+  const { transaction } = attempt;
+  return transaction ? storeTogether(made, transaction, attempt, store) : store(made);
+}
+
+async function storeTogether(
+  made: Made,
+  transaction: RecordedTransaction,
+  attempt: Attempt,
+  store: StoreRecord,
+): Promise<Made> {
+  if (made?.status !== 'completed') {
+    await transaction.rollBack();
+    return store(made);
+  }
+  if (!transaction.hasBegun) {
+    // None begins after the result.
+    await transaction.rollBack();
+    return store(made);
+  }
+  try {
+    const stored = await store(made, transaction);
+    if (!stored) await transaction.rollBack();
+    return stored;
+  } catch (thrown) {
+    if (!(thrown instanceof RefusedTransactionError)) throw thrown;
+    return store(toFailedAttempt(attempt, thrown.cause));
+  }
 }
 
 // A result after the timeout is dropped, and a failure too: a script may reject because its signal aborted.

@@ -2,8 +2,8 @@
 
 import type { CompiledBranch, CompiledParallelStep } from '../../compiled/compiled-ensemble.ts';
 import { type CancellationScope, createChildScope } from '../cancellation-scope.ts';
-import { ItemQueue } from './item-queue.ts';
 import type { RunScope } from '../run-scope.ts';
+import { ItemQueue } from './item-queue.ts';
 
 /** A branch that began. */
 export interface Branch {

@@ -1,18 +1,18 @@
 /** Runs one agent at one step: its attempts, through the journal. */
 
 import type { Json, JsonObject } from '../../base/json/json.ts';
-import { isPromise, type MaybePromise } from '../../base/maybe-promise.ts';
 import { countedBytes } from '../../base/json/measure-json.ts';
+import { isPromise, type MaybePromise } from '../../base/maybe-promise.ts';
 import type { CompiledAgentStep } from '../../compiled/compiled-ensemble.ts';
 import type { NameSlot } from '../../compiled/name-slot.ts';
 import { markOfAttempt } from '../../ensemble/step-kind.ts';
-import type { StepRecord } from '../../execution/stored-execution.ts';
 import type { StateUpdate, StepOptions, StoreRecord } from '../../execution/journal.port.ts';
+import type { StepRecord } from '../../execution/stored-execution.ts';
 import type { Attempt } from '../attempt/attempt.ts';
+import { runAttempt } from '../attempt/run-attempt.ts';
 import { toFailure } from '../failure.ts';
 import { checkDecisionSize, stopsReplay } from '../guards.ts';
 import { emitRecord } from '../marks.ts';
-import { runAttempt } from '../attempt/run-attempt.ts';
 import type { RunScope } from '../run-scope.ts';
 import { waitUntil } from './wait-until.ts';
 
@@ -41,6 +41,7 @@ export function runAgent(step: CompiledAgentStep, scope: RunScope, router?: Name
     bytes: 0,
     cutOff: 0,
     parts: undefined,
+    transaction: undefined,
     span: undefined,
   };
   const record = recordOf(first);
@@ -86,7 +87,17 @@ async function retry(failed: StepRecord, first: Attempt): Promise<boolean> {
     // If the first attempt ran in another process, only wall time says how long the step took so far.
     const monotonic = first.made ? first.monotonic : monotonicOf(startedAt, record.retryAt, scope);
     const { cutOff, parts } = attempt;
-    attempt = { ...first, startedAt, monotonic, number: number + 1, made: false, bytes: 0, cutOff, parts };
+    attempt = {
+      ...first,
+      startedAt,
+      monotonic,
+      number: number + 1,
+      made: false,
+      bytes: 0,
+      cutOff,
+      parts,
+      transaction: undefined,
+    };
     record = await recordOf(attempt);
   }
   return putResult(record, attempt);

@@ -11,10 +11,10 @@
  * | the run is suspended, released or lost | none | the child continues; a signal reports its end to the parent |
  */
 
-import { MAX_SLEEP_MS } from '../../base/time/duration.ts';
 import { type ErrorCode, OrchestratorError } from '../../base/errors.ts';
 import type { Json, JsonObject } from '../../base/json/json.ts';
 import { countedBytes } from '../../base/json/measure-json.ts';
+import { MAX_SLEEP_MS } from '../../base/time/duration.ts';
 import type { CompiledEnsembleStep } from '../../compiled/compiled-ensemble.ts';
 import { type ChildEnd, childSignalName, toChildEnd } from '../../execution/child.ts';
 import type { StartedChild } from '../../execution/children.port.ts';

@@ -1,24 +1,24 @@
 /** Runs a `foreach`: up to `concurrency` items at a time, each with its own level of names. */
 
+import { OrchestratorError } from '../../base/errors.ts';
 import { IndexRanges } from '../../base/index-ranges.ts';
 import type { Json, JsonObject } from '../../base/json/json.ts';
-import { andThen, isPromise, type MaybePromise } from '../../base/maybe-promise.ts';
 import { countedBytes } from '../../base/json/measure-json.ts';
+import { andThen, isPromise, type MaybePromise } from '../../base/maybe-promise.ts';
 import type { CompiledForeachStep, CompiledList } from '../../compiled/compiled-ensemble.ts';
+import { MAX_FOREACH_ITEMS } from '../../ensemble/ensemble.ts';
 import type { ExecutionError } from '../../execution/execution.ts';
+import { JournalLostError } from '../../execution/journal.port.ts';
+import type { FoldedBlock } from '../../execution/stored-execution.ts';
+import { withGracePeriod } from '../attempt/with-grace-period.ts';
 import { type CancellationScope, createChildScope } from '../cancellation-scope.ts';
 import type { GuardChain, RunBody } from '../enter-step.ts';
-import { evaluateGuard, takeSnapshot, UNNAMED, checkDecisionSize, markFailed, stopsReplay } from '../guards.ts';
-import { startsClean } from './fold-walk.ts';
-import { ItemQueue } from './item-queue.ts';
+import { checkDecisionSize, evaluateGuard, markFailed, stopsReplay, takeSnapshot, UNNAMED } from '../guards.ts';
 import { markRefused, markStep } from '../marks.ts';
 import { endsWalk } from '../open-failures.ts';
 import { type PendingFailure, RunScope } from '../run-scope.ts';
-import { withGracePeriod } from '../attempt/with-grace-period.ts';
-import { OrchestratorError } from '../../base/errors.ts';
-import { MAX_FOREACH_ITEMS } from '../../ensemble/ensemble.ts';
-import { JournalLostError } from '../../execution/journal.port.ts';
-import type { FoldedBlock } from '../../execution/stored-execution.ts';
+import { startsClean } from './fold-walk.ts';
+import { ItemQueue } from './item-queue.ts';
 
 /** @param guards - the guards that led to the body */
 export async function runForeach(

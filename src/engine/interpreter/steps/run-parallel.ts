@@ -14,14 +14,14 @@
 import type { Json } from '../../base/json/json.ts';
 import type { CompiledBranch, CompiledParallelStep } from '../../compiled/compiled-ensemble.ts';
 import type { NameResult } from '../../compiled/expression-scope.ts';
+import { withGracePeriod } from '../attempt/with-grace-period.ts';
 import { createReplayScope } from '../cancellation-scope.ts';
 import { type GuardChain, NO_GUARDS, type RunBody } from '../enter-step.ts';
 import { UNNAMED } from '../guards.ts';
 import { markStep } from '../marks.ts';
 import { isOpen } from '../open-failures.ts';
-import { type Branch, ParallelBranches } from './parallel-branches.ts';
 import type { PendingFailure, RunScope } from '../run-scope.ts';
-import { withGracePeriod } from '../attempt/with-grace-period.ts';
+import { type Branch, ParallelBranches } from './parallel-branches.ts';
 
 /** The recorded decision: how the block ended, when that depended on chance. */
 interface ParallelEnd {

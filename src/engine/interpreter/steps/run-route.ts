@@ -5,8 +5,8 @@ import type { CompiledRouteStep } from '../../compiled/compiled-ensemble.ts';
 import { addGuard, enterStep, type GuardChain } from '../enter-step.ts';
 import { evaluateGuard, markFailed, SKIPPED } from '../guards.ts';
 import { markRefused, markStep } from '../marks.ts';
-import { runAgent } from './run-agent.ts';
 import type { RunScope } from '../run-scope.ts';
+import { runAgent } from './run-agent.ts';
 
 export async function runRoute(step: CompiledRouteStep, scope: RunScope, guards: GuardChain): Promise<boolean> {
   const { slot } = step;

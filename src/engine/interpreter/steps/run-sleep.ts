@@ -1,12 +1,12 @@
 /** Runs a `sleep`: stores the instant once, then waits until it; a long wait suspends the run. */
 
-import { MAX_SLEEP_MS, parseDuration } from '../../base/time/duration.ts';
 import { OrchestratorError } from '../../base/errors.ts';
 import type { Json } from '../../base/json/json.ts';
+import { MAX_SLEEP_MS, parseDuration } from '../../base/time/duration.ts';
 import type { CompiledSleepStep } from '../../compiled/compiled-ensemble.ts';
+import { toNote } from '../../ensemble/step-kind.ts';
 import { EvaluationProblem } from '../../expression/evaluation-problem.ts';
 import { parseInstant } from '../../expression/functions/instant.ts';
-import { toNote } from '../../ensemble/step-kind.ts';
 import { recordDecision, stopsReplay } from '../guards.ts';
 import { emitRecord, markStep } from '../marks.ts';
 import type { RunScope } from '../run-scope.ts';

@@ -11,6 +11,7 @@
 
 import type { Json } from '../../base/json/json.ts';
 import type { CompiledList, CompiledTryStep } from '../../compiled/compiled-ensemble.ts';
+import { withGracePeriod } from '../attempt/with-grace-period.ts';
 import {
   CANCELLATION_GRACE_MS,
   CancellationScope,
@@ -21,7 +22,6 @@ import {
 import type { GuardChain, RunBody } from '../enter-step.ts';
 import { lastError, markEnded, markStep } from '../marks.ts';
 import type { RunScope } from '../run-scope.ts';
-import { withGracePeriod } from '../attempt/with-grace-period.ts';
 
 /** Recorded before the `finally` of stopped steps begins: none of those steps may begin again. */
 interface Stopped {

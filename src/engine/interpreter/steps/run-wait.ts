@@ -8,10 +8,10 @@
  * | the run, or the block around it, is stopped | none | no signal is taken |
  */
 
-import { MAX_SLEEP_MS } from '../../base/time/duration.ts';
 import { OrchestratorError } from '../../base/errors.ts';
 import type { Json, JsonObject } from '../../base/json/json.ts';
 import { countedBytes } from '../../base/json/measure-json.ts';
+import { MAX_SLEEP_MS } from '../../base/time/duration.ts';
 import type { CompiledWaitStep } from '../../compiled/compiled-ensemble.ts';
 import { toNote } from '../../ensemble/step-kind.ts';
 import type { TakenSignal } from '../../execution/journal.port.ts';

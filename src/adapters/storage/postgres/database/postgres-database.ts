@@ -1,9 +1,9 @@
 /** A Postgres database as an SQL database for `operation: storage`. */
 
-import { type Duration, toMs } from '../../../../engine/base/time/duration.ts';
 import { isOrchestratorError, messageOf, OrchestratorError } from '../../../../engine/base/errors.ts';
 import type { Json, JsonObject } from '../../../../engine/base/json/json.ts';
 import { isTextList, optional, readOptions } from '../../../../engine/base/read-options.ts';
+import { type Duration, toMs } from '../../../../engine/base/time/duration.ts';
 import type { SqlDatabase, SqlStatement } from '../../../../engine/storage/data.port.ts';
 import { VALUE_MARK } from '../../../../engine/storage/sql-text.ts';
 import { checkSql, type SqlUse, toBound, withoutValues } from '../../sql/sql-rules.ts';

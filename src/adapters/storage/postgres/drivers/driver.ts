@@ -69,7 +69,15 @@ export interface SqlClient extends SqlRunner {
 
 /** Makes a statement whose name depends on its text, so that two schemas or versions can share a connection. */
 export function statement(text: string, columns: readonly string[] = []): Statement {
-  return { name: `ensemble_${hash(text, 0x811c9dc5)}${hash(text, 0x01000193)}`, text, columns };
+  let name: string | undefined;
+  return {
+    // At the first use: a transaction of a caller makes all statements, and uses few.
+    get name() {
+      name ??= `ensemble_${hash(text, 0x811c9dc5)}${hash(text, 0x01000193)}`;
+      return name;
+    },
+    ...{ text, columns },
+  };
 }
 
 /**

@@ -15,7 +15,7 @@ interface PgModule {
 }
 
 /** The connections of a pool that the storage opens. With sessions, one more is kept for locks and notifications. */
-const MAX_CONNECTIONS = 10;
+export const MAX_CONNECTIONS = 10;
 
 /** @throws NOT_CONFIGURED when the package `pg` is needed and can't be loaded */
 export async function openClient(

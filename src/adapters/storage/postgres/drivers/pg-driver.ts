@@ -54,7 +54,7 @@ export interface ClientOptions {
 }
 
 /** Every value stays the text that Postgres wrote, whatever parsers the app has set. */
-const AS_TEXT = { getTypeParser: () => (text: string) => text };
+export const AS_TEXT = { getTypeParser: () => (text: string) => text };
 const nothing = () => {};
 
 /** @param owned - whether the storage opened the pool, and closes it */
@@ -209,7 +209,7 @@ async function openPgSession(
   }
 }
 
-function toResult({ rows, rowCount }: PgResult): SqlResult {
+export function toResult({ rows, rowCount }: PgResult): SqlResult {
   return { rows: rows as readonly SqlRow[], count: rowCount ?? 0 };
 }
 

@@ -105,7 +105,7 @@ async function runTable(
   return { columns, rows, count: affectedRows };
 }
 
-function runText(database: PgliteDatabase): Run {
+export function runText(database: PgliteRunner): Run {
   return async ({ text }, params, transaction) => {
     const { rows, affectedRows = 0 } = await (transaction ?? database).query(text, [...params], OPTIONS);
     return { rows, count: rows.length > 0 ? rows.length : affectedRows };

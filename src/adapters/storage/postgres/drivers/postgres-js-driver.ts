@@ -22,7 +22,7 @@ interface PostgresJsModule {
   };
 }
 
-type RawRows = readonly (readonly (Uint8Array | null)[])[] & {
+export type RawRows = readonly (readonly (Uint8Array | null)[])[] & {
   readonly count: number | null;
   readonly columns?: SqlTable['columns'];
 };
@@ -187,7 +187,7 @@ async function loadPostgresJs(load: ImportModule): Promise<PostgresJsModule> {
   }
 }
 
-function toRow(values: readonly (Uint8Array | null)[], columns: readonly string[]): SqlRow {
+export function toRow(values: readonly (Uint8Array | null)[], columns: readonly string[]): SqlRow {
   const row: Record<string, string | null> = {};
   for (let i = 0; i < columns.length; i++) {
     const value = values[i];

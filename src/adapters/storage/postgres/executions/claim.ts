@@ -5,13 +5,16 @@
 
 import { isOrchestratorError } from '../../../../engine/base/errors.ts';
 import type { ClaimedExecution, DamagedExecution } from '../../../../engine/execution/stored-execution.ts';
-import type { ExecutionStore } from '../../../../engine/storage/storage.port.ts';
+import type { ClaimQuery, ExecutionStore } from '../../../../engine/storage/storage.port.ts';
 import { readBoolean, readNumber } from '../../sql/columns.ts';
+import { claimFromQueues, QueueCursor, readArrivals, runLater } from '../../sql/queues/claim-queues.ts';
 import { readAccepted, readHandover, readId } from '../../sql/read-execution.ts';
-import { byLimit, type SqlClient, type SqlResult, type SqlRow, statement, toArray } from '../drivers/driver.ts';
+import { byLimit, type SqlClient, type SqlRow, type Statement, statement, toArray } from '../drivers/driver.ts';
 import { readList, toTextColumn } from '../tables/columns.ts';
 import { countCharges, isOverLimit, RUNNING, slotRows } from '../tables/count-charges.ts';
 import type { Names } from '../tables/names.ts';
+import { aliveIn } from './commit-statements.ts';
+import { createQueues, queueNews } from './queue-tables.ts';
 import { ACCEPTED } from './record-columns.ts';
 import type { SignalsTable } from './signals-table.ts';
 
@@ -36,6 +39,7 @@ const CLAIMED = [
     'handover',
     'resumed_at',
     'begun',
+    'paused',
   ],
 ];
 
@@ -45,13 +49,39 @@ export function createClaiming(
   namespace: string,
   deliverSent: SignalsTable['deliverSent'],
 ): Claiming {
-  const { select, selectOne, look, count } = claimStatements(names);
+  const { select, selectOne, look, count, claimPlaces, callers } = claimStatements(names);
+  const queuesOn = createQueues(names, namespace, callers);
+  const cursor = new QueueCursor();
+  /** Whether a queue may be ready, as far as this process knows. */
+  let hasQueues = true;
   /** The lane that had the last turn. */
   let last: readonly [ensemble: string, version: string] = ['', ''];
 
+  const claimQueued = async (
+    worker: string,
+    { now, limit, excludeVersions }: ClaimQuery,
+  ): Promise<(ClaimedExecution | DamagedExecution)[]> => {
+    if (limit <= 0 || !hasQueues) return [];
+    const how = {
+      claim: claimPlaces,
+      worker: toTextColumn(worker),
+      excludedVersions: toArray(excludeVersions.map(toTextColumn)),
+    };
+    await cursor.during(() => client.transaction((on) => runLater(readArrivals(queuesOn(on, how), cursor, now))));
+    const claim = () => client.transaction((on) => runLater(claimFromQueues(queuesOn(on, how), cursor, now, limit)));
+    const rows = await unlessOverLimit(claim);
+    cursor.found(rows.length, now);
+    return rows.map(readClaimed);
+  };
+
   return {
-    async claim(worker, { now, limit, excludeVersions }) {
-      const found: (ClaimedExecution | DamagedExecution)[] = [];
+    async claim(worker, query) {
+      const { now, excludeVersions } = query;
+      const share = cursor.share(query.limit);
+      const found = await claimQueued(worker, { ...query, limit: share });
+      // Whether the queues had their share and may have more, or were not looked at.
+      const mayHaveMore = found.length === share || !hasQueues;
+      const { limit } = query;
       const excluded = toArray(excludeVersions.map(toTextColumn));
       for (let spare = SPARE; found.length < limit; spare *= 4) {
         const left = limit - found.length;
@@ -59,6 +89,7 @@ export function createClaiming(
         const params = [namespace, toTextColumn(worker), now, excluded, left, ...last, window];
         const { rows } = await unlessOverLimit(() => client.run(select(window), params));
         const claimed = rows.filter(({ id }) => id !== null);
+        hasQueues = rows[0]?.has_queues === 't';
         for (const row of claimed) found.push(readClaimed(row));
         const end = claimed.at(-1);
         if (end) last = [end.ensemble as string, end.version as string];
@@ -66,6 +97,7 @@ export function createClaiming(
         // there may be more to claim.
         if (claimed.length === left || rows[0]?.has_more !== 't') break;
       }
+      if (mayHaveMore) found.push(...(await claimQueued(worker, { ...query, limit: limit - found.length })));
       return found;
     },
     async take(worker, id, now) {
@@ -84,9 +116,17 @@ export function createClaiming(
       const cancelRequested = readList(row, 'to_cancel').map((id) => readId({ id }));
       const held = readList(row, 'signalled') as readonly unknown[] as readonly (readonly [string, number])[];
       const signalled = held.map(([id, signals]) => ({ executionId: readId({ id }), signals }));
-      const news = { cancelRequested, signalled, ...(row.slots_taken === 't' && { slotsTaken: true }) };
-      if (row.next_due_at === null) return news;
-      return { nextDueAt: readNumber(row, 'next_due_at', 'a poll'), ...news };
+      const isReady = row.is_ready === 't';
+      const instants = (['next_due_at', 'arrives_at'] as const).flatMap((column) =>
+        typeof row[column] === 'string' ? [readNumber(row, column, 'a poll')] : [],
+      );
+      hasQueues = isReady || typeof row.arrives_at === 'string';
+      if (isReady) instants.push(cursor.quietUntil);
+      const pauseRequested = readList(row, 'to_pause').map((id) => readId({ id }));
+      const asked = pauseRequested.length > 0 ? { pauseRequested } : {};
+      const news = { ...asked, cancelRequested, signalled, ...(row.slots_taken === 't' && { slotsTaken: true }) };
+      if (row.has_starts === 't') Object.assign(news, { hasStarts: true });
+      return instants.length === 0 ? news : { nextDueAt: Math.min(...instants), ...news };
     },
     async countQueued(limit) {
       const [row = {}] = (await client.run(count(limit), [namespace, limit])).rows;
@@ -95,7 +135,8 @@ export function createClaiming(
   };
 }
 
-function claimStatements({ executions, owners, sentSignals, charges }: Names) {
+function claimStatements(names: Names) {
+  const { executions, owners, charges } = names;
   const slotsOf = (account: string) =>
     `${charges} c WHERE c.namespace = $1 AND c.account = ${account} AND c.period = '${RUNNING}'`;
   // The callers without a free slot: some of their executions are held.
@@ -107,30 +148,29 @@ function claimStatements({ executions, owners, sentSignals, charges }: Names) {
   const isOpen = '(account IS NULL OR account NOT IN (SELECT account FROM full_callers))';
   // A lane is the free executions of one ensemble and version. One index lookup leads from a lane to the next.
   const lane = (where: string) => `
-    SELECT ensemble, version, due_at FROM ${executions} WHERE namespace = $1 AND due_at IS NOT NULL AND ${isOpen} ${where}
+    SELECT ensemble, version, due_at FROM ${executions} WHERE namespace = $1 AND due_at IS NOT NULL AND queue IS NULL AND ${isOpen} ${where}
     ORDER BY ensemble, version, due_at LIMIT 1`;
   const lanes = `${full}, lanes (ensemble, version, due_at) AS (
     (${lane('')})
     UNION ALL
     SELECT n.* FROM lanes l CROSS JOIN LATERAL (${lane('AND (ensemble, version) > (l.ensemble, l.version)')}) n
   )`;
-  /** @param columns - further columns of `picked`, which has `tid` and `begun` @param now - the parameter with the instant */
-  const claimPicked = (now: string, columns = '') => `claimed AS (
+  const [alive, news] = [aliveIn(owners), queueNews(names)];
+  /** @param now - the parameter with the instant @param columns - further columns to return @param changes - further columns to set */
+  const claimPicked = (now: string, columns = '', changes = '') => `claimed AS (
       UPDATE ${executions} e SET owner = alive.ref, epoch = e.epoch + 1, due_at = NULL, status = 'running',
         started_at = coalesce(e.started_at, ${now}::bigint), signalled_at = NULL, claimed_at = ${now}::bigint,
         resumed_at = coalesce(e.resumed_at, ${now}::bigint),
-        blame = CASE e.status WHEN 'waiting' THEN NULL ELSE e.blame END
+        blame = CASE e.status WHEN 'waiting' THEN NULL ELSE e.blame END${changes}
       FROM picked p, alive WHERE e.ctid = p.tid
       RETURNING ${ACCEPTED.map((column) => `e.${column}`).join(', ')}, e.epoch, e.started_at, e.recoveries, e.blame, e.cancel_at,
-        e.signals, e.parent_id, e.handover, e.resumed_at, p.begun, e.account${columns}
+        e.signals, e.parent_id, e.handover, e.resumed_at, p.begun, e.paused, e.account${columns}
     ), counted AS (${countCharges(charges, slotRows('claimed', 1))})`;
   // Takes the first execution of each lane, then the second of each, starting after the lane that was served last. Only
   // claimed rows are locked. Rows are found again by their `ctid`, so a row that changed meanwhile is left for the next
   // claim.
   const select = byLimit(
-    (most) => `WITH RECURSIVE ${lanes}, alive AS (
-      SELECT ref FROM ${owners} WHERE namespace = $1 AND id = $2 FOR KEY SHARE
-    ), ready AS (
+    (most) => `WITH RECURSIVE ${lanes}, ${alive}, ready AS (
       SELECT ensemble, version FROM lanes WHERE due_at <= $3::bigint AND version <> ALL ($4::text[])
     ), share AS (
       SELECT 1 + $8::bigint * 2 / greatest(count(*), 2) AS most FROM ready HAVING count(*) > 0
@@ -140,7 +180,7 @@ function claimStatements({ executions, owners, sentSignals, charges }: Names) {
         SELECT e.tid, e.account, row_number() OVER (ORDER BY e.due_at) AS turn FROM (
           SELECT * FROM (
             SELECT ctid AS tid, account, due_at FROM ${executions}
-            WHERE namespace = $1 AND ensemble = r.ensemble AND version = r.version AND due_at <= $3::bigint AND ${isOpen}
+            WHERE namespace = $1 AND ensemble = r.ensemble AND version = r.version AND due_at <= $3::bigint AND queue IS NULL AND ${isOpen}
             ORDER BY due_at LIMIT ${most}
           ) head LIMIT (SELECT most FROM share)
         ) e
@@ -156,33 +196,22 @@ function claimStatements({ executions, owners, sentSignals, charges }: Names) {
       WHERE EXISTS (SELECT FROM alive) AND (d.account IS NULL OR d.nr <= (SELECT c.max - c.charged FROM ${slotsOf('d.account')}))
       LIMIT $5::bigint
     ), ${claimPicked('$3', ', p.turn, p.had_turn')}
-    SELECT (SELECT count(*) FROM due) >= $8::bigint OR EXISTS (SELECT FROM due, share WHERE due.turn = share.most) AS has_more, c.*
+    SELECT (SELECT count(*) FROM due) >= $8::bigint OR EXISTS (SELECT FROM due, share WHERE due.turn = share.most) AS has_more,
+      ${news.isReady} OR (${news.arrivesAt}) <= $3::bigint AS has_queues, c.*
     FROM (SELECT 1) one LEFT JOIN claimed c ON true ORDER BY c.turn, c.had_turn, c.ensemble, c.version`,
-    ['has_more', ...CLAIMED, 'turn', 'had_turn'],
+    ['has_more', 'has_queues', ...CLAIMED, 'turn', 'had_turn'],
   );
   const selectOne = statement(
-    `WITH alive AS (
-      SELECT ref FROM ${owners} WHERE namespace = $1 AND id = $2 FOR KEY SHARE
-    ), picked AS MATERIALIZED (
+    `WITH ${alive}, picked AS MATERIALIZED (
       SELECT ctid AS tid, started_at IS NOT NULL AS begun FROM ${executions} e
-      WHERE namespace = $1 AND id = $3 AND due_at IS NOT NULL AND EXISTS (SELECT FROM alive)
+      WHERE namespace = $1 AND id = $3 AND due_at IS NOT NULL AND queue IS NULL AND EXISTS (SELECT FROM alive)
         AND (account IS NULL OR EXISTS (SELECT FROM ${slotsOf('e.account')} AND c.charged < c.max))
       LIMIT 1 FOR UPDATE SKIP LOCKED
     ), ${claimPicked('$4')}
     SELECT * FROM claimed`,
     CLAIMED,
   );
-  const look = statement(
-    `WITH RECURSIVE ${lanes}
-    SELECT (SELECT min(due_at) FROM lanes WHERE version <> ALL ($2::text[])) AS next_due_at, (
-      SELECT json_agg(id)::text FROM ${executions}
-      WHERE cancel_at IS NOT NULL AND owner = (SELECT ref FROM ${owners} WHERE namespace = $1 AND id = $3)
-    ) AS to_cancel, (
-      SELECT json_agg(json_build_array(id, signals))::text FROM ${executions}
-      WHERE signalled_at IS NOT NULL AND owner = (SELECT ref FROM ${owners} WHERE namespace = $1 AND id = $3)
-    ) AS signalled, EXISTS (SELECT FROM ${sentSignals} WHERE namespace = $1) AS has_sent, EXISTS (SELECT FROM full_callers) AS slots_taken`,
-    ['next_due_at', 'to_cancel', 'signalled', 'has_sent', 'slots_taken'],
-  );
+  const look = lookStatement(names, lanes, news);
   // In the order of its index: the planner would read the table when nearly all executions are queued.
   const count = byLimit(
     (most) => `SELECT count(*) AS queued FROM (
@@ -190,11 +219,18 @@ function claimStatements({ executions, owners, sentSignals, charges }: Names) {
     ) c`,
     ['queued'],
   );
-  return { select, selectOne, look, count };
+  const claimPlaces = statement(
+    `WITH ${alive}, picked AS MATERIALIZED (
+      SELECT ctid AS tid, started_at IS NOT NULL AS begun, queue FROM ${executions} WHERE ctid = ANY ($3::tid[]) AND EXISTS (SELECT FROM alive)
+    ), ${claimPicked('$4', ', p.queue, e.kept_until_end', ", queue = nullif(coalesce(e.queue_after_begin, e.queue), '')")}
+    SELECT * FROM claimed`,
+    [...CLAIMED, 'account', 'queue', 'kept_until_end'],
+  );
+  return { select, selectOne, look, count, claimPlaces, callers: { full, isOpen, slotsOf } };
 }
 
 /** Runs a claim again when another process took the slots that it meant to take. It ends: each time, another process has claimed. */
-async function unlessOverLimit(claim: () => Promise<SqlResult>): Promise<SqlResult> {
+async function unlessOverLimit<T>(claim: () => Promise<T>): Promise<T> {
   for (;;) {
     try {
       return await claim();
@@ -217,6 +253,7 @@ function readClaimed(row: SqlRow): ClaimedExecution | DamagedExecution {
       recoveries: readNumber(row, 'recoveries', name),
       blame: row.blame === null ? 0 : readNumber(row, 'blame', name),
       cancelRequested: row.cancel_at !== null,
+      ...(row.paused !== null && { pauseRequested: true }),
       signals: row.signals === null ? 0 : readNumber(row, 'signals', name),
       resumedAt: readNumber(row, 'resumed_at', name),
       ...readHandover(row, name),
@@ -226,4 +263,35 @@ function readClaimed(row: SqlRow): ClaimedExecution | DamagedExecution {
     const { parent_id: parentId } = row;
     return { executionId: readId(row), epoch, damage, ...(typeof parentId === 'string' && { parentId }) };
   }
+}
+
+/** What is new for a worker. @param lanes - the lanes of free executions */
+function lookStatement(
+  { executions, owners, sentSignals, documents }: Names,
+  lanes: string,
+  news: ReturnType<typeof queueNews>,
+): Statement {
+  const heldIds = (where: string, listed = 'id') => `SELECT json_agg(${listed})::text FROM ${executions}
+      WHERE ${where} AND owner = (SELECT ref FROM ${owners} WHERE namespace = $1 AND id = $3)`;
+  return statement(
+    `WITH RECURSIVE ${lanes}
+    SELECT (SELECT min(due_at) FROM lanes WHERE version <> ALL ($2::text[])) AS next_due_at, (${heldIds('cancel_at IS NOT NULL')}) AS to_cancel,
+      (${heldIds('namespace = $1 AND paused IS NOT NULL AND owner IS NOT NULL')}) AS to_pause,
+      (${heldIds('signalled_at IS NOT NULL', 'json_build_array(id, signals)')}) AS signalled, EXISTS (SELECT FROM ${sentSignals} WHERE namespace = $1) AS has_sent,
+    EXISTS (SELECT FROM ${documents} WHERE namespace = $1 AND kind = 'start') AS has_starts,
+    EXISTS (SELECT FROM full_callers) OR ${news.isBlocked} AS slots_taken,
+    ${news.isReady} AS is_ready,
+    ${news.arrivesAt} AS arrives_at`,
+    [
+      'next_due_at',
+      'to_cancel',
+      'to_pause',
+      'signalled',
+      'has_sent',
+      'has_starts',
+      'slots_taken',
+      'is_ready',
+      'arrives_at',
+    ],
+  );
 }

@@ -8,8 +8,10 @@
 
 import { startsWithResults } from '../../../../engine/execution/execution-record.ts';
 import { DUE_IN_POSTGRES } from '../../sql/due.ts';
+import { PAUSES_IN_POSTGRES } from '../../sql/pauses.ts';
 import { type Statement, statement } from '../drivers/driver.ts';
 import { countCharges, slotRows } from '../tables/count-charges.ts';
+import type { Names } from '../tables/names.ts';
 import {
   CHARGE,
   type Column,
@@ -23,7 +25,6 @@ import {
   STEP,
   TAG,
 } from './entry-columns.ts';
-import type { Names } from '../tables/names.ts';
 import type { Write } from './plan-writes.ts';
 
 /** The parameters are the namespace, the worker, and then those given here, each with its columns in their order. */
@@ -49,8 +50,7 @@ export const from = (as: string, columns: readonly Column<never>[]) =>
   columns.map(([name]) => `${as}.${name}`).join(', ');
 
 /** Numbers the parameters in the order in which the parts of a statement are composed. */
-export function parameters() {
-  let last = 2;
+export function parameters(last = 2) {
   const next = (type: string) => {
     last += 1;
     return `$${last}::${type}`;
@@ -68,6 +68,16 @@ export function parameters() {
       LIMIT ${next('bigint')}) x (namespace, ${namesOf(columns).join(', ')}, nr)`,
   };
 }
+
+export const STEP_COLUMNS = STEP.slice(FENCE.length);
+const REPLACED = namesOf(STEP_COLUMNS).filter((name) => name !== 'key' && name !== 'note');
+
+/** A record replaces an earlier attempt of its key. A result is never replaced, nor an attempt by an earlier one. */
+export const stepsInto = (steps: string) => (execution: string, rows: string) =>
+  `
+    INSERT INTO ${steps} AS s (execution, ${namesOf(STEP_COLUMNS).join(', ')}) SELECT ${execution}, ${from('x', STEP_COLUMNS)} FROM ${rows}
+    ON CONFLICT (execution, key) DO UPDATE SET ${REPLACED.map((name) => `${name} = excluded.${name}`).join(', ')}
+    WHERE s.retry_at IS NOT NULL AND s.attempts <= excluded.attempts`;
 
 export type Parameters = ReturnType<typeof parameters>;
 type HasParts = Readonly<
@@ -123,7 +133,7 @@ export function commitStatements({
 
   // An end has no `due_at`.
   const updateSettled = (p: Parameters, gated: boolean) => `
-    UPDATE ${executions} e SET owner = NULL, status = x.status, finished_at = x.finished_at, duration = x.duration,
+    UPDATE ${executions} e SET owner = NULL, ${PAUSES_IN_POSTGRES.released('x.due_at IS NOT NULL', 'x')}, finished_at = x.finished_at, duration = x.duration,
       agents = x.agents, error = x.error, output = x.output, waits_for = x.waits_for,
       due_at = CASE WHEN x.due_at IS NOT NULL THEN ${DUE_IN_POSTGRES.released('x')} END,
       started_at = CASE WHEN x.status = 'queued' THEN NULL ELSE e.started_at END,
@@ -132,13 +142,7 @@ export function commitStatements({
     FROM ${p.rows(gated ? [...SETTLE, GATED] : SETTLE)}
     WHERE ${isHeld}${gated ? ` AND ${isChanged}` : ''} RETURNING e.id, e.account`;
 
-  const stepColumns = STEP.slice(FENCE.length);
-  const replaced = namesOf(stepColumns).filter((name) => name !== 'key' && name !== 'note');
-  /** A record replaces an earlier attempt of its key. A result is never replaced, nor an attempt by an earlier one. */
-  const putSteps = (execution: string, rows: string) => `
-    INSERT INTO ${steps} AS s (execution, ${namesOf(stepColumns).join(', ')}) SELECT ${execution}, ${from('x', stepColumns)} FROM ${rows}
-    ON CONFLICT (execution, key) DO UPDATE SET ${replaced.map((name) => `${name} = excluded.${name}`).join(', ')}
-    WHERE s.retry_at IS NOT NULL AND s.attempts <= excluded.attempts`;
+  const putSteps = stepsInto(steps);
   /** Rows of executions that the worker holds, or that the statement starts. */
   const rowsOf = (p: Parameters, { starts, states: gated }: HasParts, columns: readonly Column<never>[]) => {
     const held = `SELECT e.ref FROM ${executions} e WHERE ${isHeld}`;

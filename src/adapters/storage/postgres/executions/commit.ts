@@ -5,16 +5,19 @@ import { isRepeatable } from '../../../../engine/execution/start-once.ts';
 import type { CommitEntry, StepRecord } from '../../../../engine/execution/stored-execution.ts';
 import type { CommitResult, Storage } from '../../../../engine/storage/storage.port.ts';
 import { readNumber, toJsonColumn } from '../../sql/columns.ts';
+import { admitStarts, type LimitedStart, limitedStart, storeStarts } from '../../sql/queues/admit-starts.ts';
+import { KnownLimits, readArrivals, runLater } from '../../sql/queues/claim-queues.ts';
 import type { SqlClient, SqlResult, SqlRunner } from '../drivers/driver.ts';
 import type { ChargesTable } from '../tables/charges-table.ts';
 import { readList, toTextColumn } from '../tables/columns.ts';
-import { commitStatements } from './commit-statements.ts';
 import { isOverLimit } from '../tables/count-charges.ts';
-import { CHARGE, DELIVERY, EXPECTS, GATED, SETTLE, START, STATE, STEP, TAG, toArrays, toRow } from './entry-columns.ts';
-import { createFastCommit } from './fast-commit.ts';
-import { createRefusals, type Written } from './explain-refusal.ts';
 import type { Names } from '../tables/names.ts';
+import { commitStatements } from './commit-statements.ts';
+import { CHARGE, DELIVERY, EXPECTS, GATED, SETTLE, START, STATE, STEP, TAG, toArrays, toRow } from './entry-columns.ts';
+import { createRefusals, type Written } from './explain-refusal.ts';
+import { createFastCommit } from './fast-commit.ts';
 import { isFenceCheck, needsTransaction, planWrites, type Write } from './plan-writes.ts';
+import { createQueues, NO_CALLERS } from './queue-tables.ts';
 import type { SignalsTable } from './signals-table.ts';
 
 export interface CommitDependencies {
@@ -33,6 +36,10 @@ export function createCommit(
   const statements = commitStatements(names);
   const refusals = createRefusals(names, namespace);
   const fast = createFastCommit(client, names, namespace);
+  const queuesOn = createQueues(names, namespace, NO_CALLERS);
+  let limitedCommits = 0;
+  /** The limits that this process knows to be stored. */
+  const known = new KnownLimits();
 
   /** @returns undefined when everything was stored */
   const run = async (on: SqlRunner, worker: string, write: Write): Promise<Written | undefined> => {
@@ -112,12 +119,55 @@ export function createCommit(
     return answers;
   };
 
-  return async (worker, batch) => {
-    const [only] = batch;
-    const step = batch.length === 1 && only ? onlyStep(only) : undefined;
-    if (only && step) {
-      return (await runStep(worker, only, step)) ? STORED : refusals.answer(client, worker, batch, NOTHING);
+  /** Starts that run under limits: they take their slots at once, or may be too many. In one transaction, with their limits locked. */
+  const commitLimited = async (worker: string, entries: readonly CommitEntry[]): Promise<readonly CommitResult[]> => {
+    let cancels = false;
+    try {
+      const answers = await known.during(() =>
+        client.transaction(async (on) => {
+          const tables = queuesOn(on);
+          const starts = entries.map((entry) => limitedStart(entry) as LimitedStart);
+          const now = Math.max(...entries.map(({ start }) => start?.createdAt ?? 0));
+          // What was freed is removed here too: where nobody waits for slots, nobody claims from queues.
+          limitedCommits += 1;
+          if (limitedCommits % ARRIVALS_EVERY === 0) await runLater(readArrivals(tables, known, now));
+          const { answers: admitted, states } = await runLater(admitStarts(tables, known, starts, now));
+          const isStored = (i: number) => admitted[i] === 'begins' || admitted[i] === 'queued';
+          const accepted = entries.filter((entry, i) => isStored(i) && !needsTransaction(entry));
+          const answers = new Map<CommitEntry, CommitResult>();
+          for (const write of planWrites(accepted)) {
+            const these = write.places.map((place) => accepted[place] as CommitEntry);
+            const written = await run(on, worker, write);
+            const found = written && (await refusals.answer(on, worker, these, written));
+            for (const [i, entry] of these.entries()) answers.set(entry, found?.[i] ?? 'stored');
+          }
+          const stored = starts.flatMap((start, i) =>
+            answers.get(entries[i] as CommitEntry) === 'stored' ? [{ ...start, begins: admitted[i] === 'begins' }] : [],
+          );
+          cancels = await runLater(storeStarts(tables, states, stored, now));
+          // An earlier call may have stored one of the others: it takes the slot itself.
+          const others = entries.filter((entry) => !answers.has(entry));
+          const earlier = others.length > 0 ? await refusals.answer(on, worker, others, NOTHING) : [];
+          for (const [i, entry] of others.entries()) {
+            const answer = earlier[i] as CommitResult;
+            const refusal = admitted[entries.indexOf(entry)] === 'queue-full' ? 'queue-full' : 'slots-taken';
+            answers.set(entry, answer === 'fenced' ? refusal : answer);
+          }
+          return entries.map((entry) => answers.get(entry) as CommitResult);
+        }),
+      );
+      if (cancels || entries.some(({ release }) => release)) onFreed();
+      return answers;
+    } catch (error) {
+      if (!isOverLimit(error)) throw error;
+      if (entries.length === 1) return [await usage.limitOf(entries[0] as CommitEntry)];
+      const answers: CommitResult[] = [];
+      for (const entry of entries) answers.push(...(await commitLimited(worker, [entry])));
+      return answers;
     }
+  };
+
+  const commitAll = async (worker: string, batch: readonly CommitEntry[]): Promise<readonly CommitResult[]> => {
     const answers: CommitResult[] = [];
     for (const write of planWrites(batch)) {
       const entries = write.places.map((place) => batch[place] as CommitEntry);
@@ -126,7 +176,27 @@ export function createCommit(
     }
     return answers;
   };
+
+  return async (worker, batch) => {
+    const [only] = batch;
+    const step = batch.length === 1 && only ? onlyStep(only) : undefined;
+    if (only && step) {
+      return (await runStep(worker, only, step)) ? STORED : refusals.answer(client, worker, batch, NOTHING);
+    }
+    const isLimited = (entry: CommitEntry) => limitedStart(entry) !== undefined;
+    const limited = batch.filter(isLimited);
+    if (limited.length === 0) return commitAll(worker, batch);
+    const others = batch.filter((entry) => !isLimited(entry));
+    const [ofLimited, ofOthers] = await Promise.all([commitLimited(worker, limited), commitAll(worker, others)]);
+    const answers = new Map<CommitEntry, CommitResult>();
+    for (const [i, entry] of limited.entries()) answers.set(entry, ofLimited[i] as CommitResult);
+    for (const [i, entry] of others.entries()) answers.set(entry, ofOthers[i] as CommitResult);
+    return batch.map((entry) => answers.get(entry) as CommitResult);
+  };
 }
+
+/** Which commits of starts under limits also remove what was freed. */
+const ARRIVALS_EVERY = 16;
 
 const NOTHING: Written = { settled: new Set(), changed: new Set() };
 const STORED: readonly CommitResult[] = ['stored'];

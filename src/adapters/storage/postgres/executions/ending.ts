@@ -4,11 +4,14 @@ import type { ExecutionStatus } from '../../../../engine/execution/execution.ts'
 import type { ExecutionStore } from '../../../../engine/storage/storage.port.ts';
 import { readBoolean, readNumber, toJsonColumn, toOptionalJsonColumn } from '../../sql/columns.ts';
 import { DUE_IN_POSTGRES } from '../../sql/due.ts';
-import { PINNED_COLUMNS, readPinned } from '../../sql/read-execution.ts';
+import { PAUSES_IN_POSTGRES } from '../../sql/pauses.ts';
 import { MAX_CLOCK_DIFFERENCE_MS, readPosition } from '../../sql/purge.ts';
+import { PINNED_COLUMNS, readPinned } from '../../sql/read-execution.ts';
 import { byLimit, type SqlClient, statement, toArray } from '../drivers/driver.ts';
 import { toTextColumn } from '../tables/columns.ts';
 import type { Names } from '../tables/names.ts';
+import { parameters, STEP_COLUMNS, stepsInto } from './commit-statements.ts';
+import { toRow } from './entry-columns.ts';
 
 /** The methods of the storage port in this file. */
 export type Ending = Pick<ExecutionStore, 'requestCancel' | 'findEnded' | 'getPinned' | 'repin' | 'purge' | 'delete'>;
@@ -25,14 +28,14 @@ const TAGS = String.raw`^\[${TAG}(,${TAG})*\]$`;
  * @param onFreed - called when an execution became due, or when its worker must be notified of a cancellation request
  */
 export function createEnding(client: SqlClient, names: Names, namespace: string, onFreed: () => void): Ending {
-  const { executions } = names;
+  const { executions, steps } = names;
   const selectStatus = statement(`SELECT status FROM ${executions} WHERE namespace = $1 AND id = $2`, ['status']);
   const begun = (column: string, otherwise: string) =>
     `CASE WHEN status = 'queued' AND parent_id IS NULL THEN ${otherwise} ELSE ${column} END`;
   const update = statement(
-    `UPDATE ${executions} e SET cancel_at = coalesce(cancel_at, $3),
+    `UPDATE ${executions} e SET cancel_at = coalesce(cancel_at, $3), ${PAUSES_IN_POSTGRES.left},
       due_at = ${begun(DUE_IN_POSTGRES.cancelled('$3'), 'NULL')},
-      status = ${begun('status', '$4')}, output = ${begun('output', '$5')}, error = ${begun('error', '$6')},
+      status = ${begun(PAUSES_IN_POSTGRES.status, '$4')}, output = ${begun('output', '$5')}, error = ${begun('error', '$6')},
       finished_at = ${begun('finished_at', '$7')}, duration = ${begun('duration', '$8')}, agents = ${begun('agents', '$9')}
     WHERE namespace = $1 AND id = $2 AND finished_at IS NULL AND (cancel_at IS NULL OR status = 'queued')
     RETURNING status`,
@@ -42,9 +45,14 @@ export function createEnding(client: SqlClient, names: Names, namespace: string,
     `SELECT ${PINNED_COLUMNS.join(', ')} FROM ${executions} WHERE namespace = $1 AND id = $2`,
     PINNED_COLUMNS,
   );
-  const updatePinned = statement(
-    `UPDATE ${executions} SET version = $5, handover = $6, due_at = least(due_at, coalesce($7::bigint, due_at))
-    WHERE namespace = $1 AND id = $2 AND epoch = $3 AND version = $4 AND owner IS NULL AND finished_at IS NULL RETURNING id`,
+  const pinned = (more: string) =>
+    `UPDATE ${executions} SET version = $5, handover = $6, due_at = least(due_at, coalesce($7::bigint, due_at))${more}
+    WHERE namespace = $1 AND id = $2 AND epoch = $3 AND version = $4 AND owner IS NULL AND finished_at IS NULL RETURNING id, ref`;
+  const updatePinned = statement(pinned(''), ['id', 'ref']);
+  const updateWithStep = statement(
+    `WITH changed AS (${pinned(', epoch = epoch + 1')}),
+      put AS (${stepsInto(steps)('c.ref', `${parameters(7).row(STEP_COLUMNS)}, changed c`)})
+    SELECT id FROM changed`,
     ['id'],
   );
   const selectEnded = statement(
@@ -70,16 +78,22 @@ export function createEnding(client: SqlClient, names: Names, namespace: string,
       const [row] = (await client.run(selectPinned, [namespace, toTextColumn(id)])).rows;
       return row && readPinned(row);
     },
-    async repin(id, { epoch, from, to, handover, dueAt }) {
+    async repin(executionId, { epoch, from, to, handover, dueAt, step }) {
       const params = [
         namespace,
-        toTextColumn(id),
+        toTextColumn(executionId),
         epoch,
         toTextColumn(from),
         toTextColumn(to),
         ...[JSON.stringify(handover), dueAt ?? null],
       ];
-      const { rows } = await client.run(updatePinned, params);
+      const entry = { executionId, epoch, steps: [] };
+      const { rows } = await (step
+        ? client.run(updateWithStep, [
+            ...params,
+            ...toRow({ entry, part: step, json: toJsonColumn(step.output) }, STEP_COLUMNS),
+          ])
+        : client.run(updatePinned, params));
       // A worker that lacks a part of the old definition may run it now.
       if (rows[0]) onFreed();
       return rows[0] !== undefined;

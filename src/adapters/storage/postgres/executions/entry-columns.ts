@@ -1,6 +1,7 @@
 /** The columns that the parts of an entry are written to: their names, their types, and their values in an entry. */
 
 import type { NewDelivery } from '../../../../engine/delivery/delivery.ts';
+import { keptUntilEnd } from '../../../../engine/execution/limits/flow-limit.ts';
 import type {
   CommitEntry,
   ExecutionEnd,
@@ -10,6 +11,7 @@ import type {
 } from '../../../../engine/execution/stored-execution.ts';
 import { toHandoverColumn, toOptionalJsonColumn } from '../../sql/columns.ts';
 import * as fields from '../../sql/fields.ts';
+import { laterQueue, queueAtStart } from '../../sql/queues/admit-starts.ts';
 import { type SqlParam, toArray } from '../drivers/driver.ts';
 import { toTextColumn } from '../tables/columns.ts';
 import type { Counted } from '../tables/count-charges.ts';
@@ -66,6 +68,13 @@ export const START: readonly Column<NewExecution>[] = [
   ['root_id', 'text', ({ part }) => toOptionalText(part.trigger.rootId)],
   ['account', 'text', ({ entry: { charge } }) => (charge?.slots === undefined ? null : toTextColumn(charge.account))],
   ['retried', 'boolean', ({ part }) => (part.trigger.dryRun ? 'true' : null)],
+  [
+    'queue',
+    'text',
+    ({ entry, part: { limits } }) => toOptionalText(limits && queueAtStart(limits, entry.release === undefined)),
+  ],
+  ['queue_after_begin', 'text', ({ part: { limits } }) => toOptionalText(limits && laterQueue(limits))],
+  ['kept_until_end', 'text', ({ part: { limits } }) => toOptionalText(limits && keptUntilEnd(limits))],
 ];
 
 const withNames = <Part>(columns: readonly Column<Part>[], names: readonly string[]) =>

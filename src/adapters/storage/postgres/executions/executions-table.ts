@@ -15,13 +15,13 @@ import {
 } from '../../sql/read-execution.ts';
 import { byLimit, type SqlClient, statement } from '../drivers/driver.ts';
 import { toTextColumn } from '../tables/columns.ts';
-import { executionList } from './list-executions.ts';
 import type { Names } from '../tables/names.ts';
+import { executionList } from './list-executions.ts';
 import { ACCEPTED, computedColumn, RECORD } from './record-columns.ts';
 import { stepsTable } from './steps-table.ts';
 
 /** The methods of the storage port in this file. */
-export type ExecutionsTable = Omit<ExecutionReader, 'findEnded'>;
+export type ExecutionsTable = Omit<ExecutionReader, 'findEnded' | 'limitWaits'>;
 
 export function executionsTable(client: SqlClient, names: Names, namespace: string): ExecutionsTable {
   const { executions } = names;
@@ -50,7 +50,7 @@ export function executionsTable(client: SqlClient, names: Names, namespace: stri
     `SELECT count(*) AS ${name}, min(created_at) AS ${name}_since FROM (${first(where, most, '$2')}) x`;
   const countOpen = byLimit(
     (most) =>
-      `SELECT * FROM (${oldest(most, 'queued')}) q, (${oldest(most, 'running')}) r, (${oldest(most, 'waiting')}) w,
+      `SELECT * FROM (${oldest(most, 'queued')}) q, (${oldest(most, 'running')}) r, (${oldest(most, 'waiting')}) w, (${oldest(most, 'paused')}) p,
         (${oldest(most, 'unresolved', unresolvedOf())}) u`,
     [...OPEN_STATUSES, 'unresolved'].flatMap((name) => [name, `${name}_since`]),
   );
@@ -69,7 +69,7 @@ export function executionsTable(client: SqlClient, names: Names, namespace: stri
       const [row = {}] = (await client.run(countOpen(limit), [namespace, limit])).rows;
       const read = (name: keyof OpenCounts) => readOpenCount({ number: row[name], oldest: row[`${name}_since`] });
       return {
-        ...{ queued: read('queued'), running: read('running'), waiting: read('waiting') },
+        ...{ queued: read('queued'), running: read('running'), waiting: read('waiting'), paused: read('paused') },
         unresolved: read('unresolved'),
       };
     },

@@ -22,8 +22,8 @@ import {
   FAST_STEP,
   PLACE,
   PLACED_STEP,
-  RARE_START,
   type Place,
+  RARE_START,
   toArrays,
 } from './entry-columns.ts';
 import type { Write } from './plan-writes.ts';

@@ -27,7 +27,7 @@ import { computedColumn, RECORD } from './record-columns.ts';
  * statements.
  */
 const STATUSES: Readonly<Record<ExecutionStatus, string>> = {
-  ...{ queued: 'queued', running: 'running', waiting: 'waiting', completed: 'completed' },
+  ...{ queued: 'queued', running: 'running', waiting: 'waiting', paused: 'paused', completed: 'completed' },
   ...{ failed: 'failed', timed_out: 'timed_out', cancelled: 'cancelled' },
 };
 /** Instants before and after all others. */

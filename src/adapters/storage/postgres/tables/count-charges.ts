@@ -3,8 +3,8 @@
  * refuses a statement that counts more than a caller may have.
  */
 
-import { messageOf } from '../../../../engine/base/errors.ts';
 import type { Charge } from '../../../../engine/access/quota.ts';
+import { messageOf } from '../../../../engine/base/errors.ts';
 import { codeOf } from '../drivers/failure.ts';
 
 /** The period of the slots that are taken. */

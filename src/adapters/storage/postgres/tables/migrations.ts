@@ -2,7 +2,7 @@
 
 import { OrchestratorError } from '../../../../engine/base/errors.ts';
 import { readNumber } from '../../sql/columns.ts';
-import { firstSchema, newestVersion, refuseOlder, stepsAfter, toPostgres } from '../../sql/schema.ts';
+import { firstSchema, LIMITS, newestVersion, refuseOlder, stepsAfter, toPostgres } from '../../sql/schema.ts';
 import { hash32, type SqlClient, type SqlRunner, type Statement, statement } from '../drivers/driver.ts';
 
 /**
@@ -50,8 +50,101 @@ const FIRST = firstSchema({
   CREATE INDEX deliveries_by_status ON $.deliveries (status, namespace, id) WHERE status <> 'succeeded';`,
 });
 
+/**
+ * `start` asks for an execution from SQL: a document, of which a process makes the execution after the commit. `hash36` is `hash32` of the
+ * drivers, to base 36: the name of the channel on which processes listen.
+ */
+const START_FUNCTION = `
+  CREATE FUNCTION $.hash36(given text) RETURNS text LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog AS '
+    DECLARE
+      hash bigint := 2166136261;
+      made text := '''';
+    BEGIN
+      FOR i IN 1 .. length(given) LOOP
+        hash := ((hash # ascii(substr(given, i, 1))) * 16777619) % 4294967296;
+      END LOOP;
+      LOOP
+        made := substr(''0123456789abcdefghijklmnopqrstuvwxyz'', (hash % 36)::integer + 1, 1) || made;
+        hash := hash / 36;
+        EXIT WHEN hash = 0;
+      END LOOP;
+      RETURN made;
+    END';
+  CREATE FUNCTION $.start(name text, input jsonb DEFAULT '{}', key text DEFAULT NULL, namespace text DEFAULT 'default')
+    RETURNS text LANGUAGE plpgsql SET search_path = pg_catalog AS '
+    #variable_conflict use_column
+    DECLARE
+      now_ms bigint := floor(extract(epoch FROM clock_timestamp()) * 1000);
+      made text := ''exec_'';
+      label text := ''0:'' || start.key;
+      known text;
+    BEGIN
+      IF start.name IS NULL OR start.name !~ ''^[A-Za-z][A-Za-z0-9_-]{0,63}\\Z'' THEN
+        RAISE EXCEPTION ''start: name must be the name of an ensemble, not %'', coalesce(quote_literal(left(start.name, 80)), ''NULL'')
+          USING ERRCODE = ''22023'';
+      ELSIF start.input IS NULL OR jsonb_typeof(start.input) <> ''object'' THEN
+        RAISE EXCEPTION ''start: input must be a JSON object'' USING ERRCODE = ''22023'';
+      ELSIF start.key = '''' OR length(start.key) > 255 THEN
+        RAISE EXCEPTION ''start: key must have 1 to 255 characters'' USING ERRCODE = ''22023'';
+      ELSIF start.namespace IS NULL THEN
+        RAISE EXCEPTION ''start: namespace must be that of the storage'' USING ERRCODE = ''22023'';
+      END IF;
+      SELECT id INTO known FROM $.executions WHERE namespace = start.namespace AND idempotency_key = label;
+      IF known IS NOT NULL THEN RETURN known; END IF;
+      FOR i IN REVERSE 9 .. 0 LOOP
+        made := made || substr(''0123456789ABCDEFGHJKMNPQRSTVWXYZ'', ((now_ms >> (i * 5)) & 31)::integer + 1, 1);
+      END LOOP;
+      FOR i IN 0 .. 15 LOOP
+        made := made || substr(''0123456789ABCDEFGHJKMNPQRSTVWXYZ'', (get_byte(uuid_send(gen_random_uuid()), 15) & 31) + 1, 1);
+      END LOOP;
+      INSERT INTO $.documents (version, updated_at, namespace, kind, name, tag, value)
+      VALUES (1, now_ms, start.namespace, ''start'', coalesce(label, made), '''',
+        jsonb_build_object(''id'', made, ''ensemble'', start.name, ''input'', start.input, ''key'', start.key)::text)
+      ON CONFLICT DO NOTHING;
+      IF NOT FOUND THEN
+        SELECT value::jsonb ->> ''id'' INTO known FROM $.documents WHERE namespace = start.namespace AND kind = ''start'' AND name = label;
+      END IF;
+      -- Meanwhile, a process may have made the execution.
+      IF label IS NOT NULL AND known IS NULL THEN
+        SELECT id INTO known FROM $.executions WHERE namespace = start.namespace AND idempotency_key = label;
+        IF known IS NOT NULL THEN
+          DELETE FROM $.documents WHERE namespace = start.namespace AND kind = ''start'' AND name = label;
+        END IF;
+      END IF;
+      IF known IS NULL THEN
+        PERFORM pg_notify(''ensemble_'' || $.hash36(trim(BOTH ''"'' FROM ''$'')) || ''_'' || $.hash36(start.namespace), '''');
+      END IF;
+      RETURN coalesce(known, made);
+    END';`;
+
 /** Released migrations never change; a new version is a new entry. `$` stands for the schema's name. */
-export const MIGRATIONS: readonly string[] = [FIRST];
+export const MIGRATIONS: readonly string[] = [
+  FIRST,
+  `${LIMITS}
+  DROP INDEX $.executions_due;
+  CREATE INDEX executions_due ON $.executions (namespace, ensemble, version, due_at) WHERE due_at IS NOT NULL AND queue IS NULL;
+  CREATE FUNCTION $.arrive() RETURNS trigger LANGUAGE plpgsql AS '
+    BEGIN
+      INSERT INTO $.arrivals (due_at, freed, namespace, queue, limits) VALUES (NEW.due_at, false, NEW.namespace, NEW.queue, NEW.limits);
+      IF NEW.start_by IS NOT NULL AND NEW.status = ''queued'' THEN
+        INSERT INTO $.arrivals (due_at, freed, namespace, queue, limits, execution)
+        VALUES (NEW.start_by, false, NEW.namespace, NEW.queue, NEW.limits, NEW.id);
+      END IF;
+      RETURN NULL;
+    END';
+  CREATE FUNCTION $.free() RETURNS trigger LANGUAGE plpgsql AS '
+    BEGIN
+      INSERT INTO $.arrivals (due_at, freed, namespace, queue, limits)
+      VALUES (0, true, NEW.namespace, concat_ws('','', OLD.queue, CASE WHEN NEW.finished_at IS NOT NULL THEN NEW.kept_until_end END), NEW.limits);
+      RETURN NULL;
+    END';
+  CREATE TRIGGER arrive AFTER INSERT OR UPDATE OF due_at ON $.executions FOR EACH row
+    WHEN (NEW.queue IS NOT NULL AND NEW.due_at IS NOT NULL AND NEW.paused_from IS NULL) EXECUTE FUNCTION $.arrive();
+  CREATE TRIGGER free AFTER UPDATE OF owner ON $.executions FOR EACH row
+    WHEN (OLD.owner IS NOT NULL AND NEW.owner IS NULL
+      AND (OLD.queue IS NOT NULL OR (NEW.kept_until_end IS NOT NULL AND NEW.finished_at IS NOT NULL))) EXECUTE FUNCTION $.free();
+  ${START_FUNCTION}`,
+];
 
 /** The first half of the key of a schema's advisory locks. The second half is a worker's `ref`, or 0 for migrations. */
 export function lockKey(schema: string): number {

@@ -21,6 +21,11 @@ export interface Names {
   readonly deliveries: string;
   readonly charges: string;
   readonly rates: string;
+  /** What executions wait for that run under limits, the limits, who takes their slots, and which queue is to be looked at. */
+  readonly queues: string;
+  readonly limits: string;
+  readonly slots: string;
+  readonly arrivals: string;
 }
 
 export function tableNames(schema: string): Names {
@@ -43,5 +48,9 @@ export function tableNames(schema: string): Names {
     deliveries: named('deliveries'),
     charges: named('charges'),
     rates: named('rates'),
+    queues: named('queues'),
+    limits: named('limits'),
+    slots: named('slots'),
+    arrivals: named('arrivals'),
   };
 }

@@ -1,8 +1,8 @@
 /** API tokens, found by the digest of the presented token. */
 
+import type { TokenStore } from '../../../../engine/access/token-store.port.ts';
 import { OrchestratorError } from '../../../../engine/base/errors.ts';
 import { andThen } from '../../../../engine/base/maybe-promise.ts';
-import type { TokenStore } from '../../../../engine/access/token-store.port.ts';
 import { toJsonColumn } from '../columns.ts';
 import type { SqlDialect } from '../dialect.ts';
 import { readListedToken, readToken, toPlanColumn } from '../read-token.ts';

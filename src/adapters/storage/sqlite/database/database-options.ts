@@ -1,7 +1,7 @@
 /** The options of `sqliteDatabase`, and their checks. */
 
-import { type Duration, toMs } from '../../../../engine/base/time/duration.ts';
 import { readOptions, withMethods } from '../../../../engine/base/read-options.ts';
+import { type Duration, toMs } from '../../../../engine/base/time/duration.ts';
 import type { SqliteDriverName } from '../drivers/load-driver.ts';
 import { FILE_CHECKS } from '../options.ts';
 import type { SqliteHandle } from './database-handle.ts';

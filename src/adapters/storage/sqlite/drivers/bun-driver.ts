@@ -1,6 +1,6 @@
 /** The driver for `bun:sqlite`. */
 
-import type { SqlDriver, SqlRow, SqlValue } from './driver.ts';
+import type { SqlConnection, SqlDriver, SqlRow, SqlValue } from './driver.ts';
 
 interface BunStatement {
   run(...params: readonly SqlValue[]): { readonly changes: number };
@@ -8,7 +8,7 @@ interface BunStatement {
   finalize(): void;
 }
 
-interface BunDatabase {
+export interface BunDatabase {
   prepare(sql: string): BunStatement;
   exec(sql: string): void;
   close(): void;
@@ -19,24 +19,25 @@ export interface BunSqlite {
 }
 
 export function bunDriver({ Database }: BunSqlite): SqlDriver {
-  return (path) => {
-    const database = new Database(path);
-    const statements: BunStatement[] = [];
-    return {
-      prepare(sql) {
-        const statement = database.prepare(sql);
-        statements.push(statement);
-        return {
-          run: (params) => statement.run(...params).changes,
-          all: (params) => statement.all(...params),
-        };
-      },
-      exec: (sql) => database.exec(sql),
-      close() {
-        // The file stays open until all its statements are finalized.
-        for (const statement of statements) statement.finalize();
-        database.close();
-      },
-    };
+  return (path) => bunConnection(new Database(path));
+}
+
+export function bunConnection(database: BunDatabase): SqlConnection {
+  const statements: BunStatement[] = [];
+  return {
+    prepare(sql) {
+      const statement = database.prepare(sql);
+      statements.push(statement);
+      return {
+        run: (params) => statement.run(...params).changes,
+        all: (params) => statement.all(...params),
+      };
+    },
+    exec: (sql) => database.exec(sql),
+    close() {
+      // The file stays open until all its statements are finalized.
+      for (const statement of statements) statement.finalize();
+      database.close();
+    },
   };
 }

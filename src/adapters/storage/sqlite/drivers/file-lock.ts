@@ -8,8 +8,8 @@
  * registers a worker then fences off the previous one.
  */
 
-import { messageOf, OrchestratorError } from '../../../../engine/base/errors.ts';
 import { hashText } from '../../../../engine/base/bytes/hash.ts';
+import { messageOf, OrchestratorError } from '../../../../engine/base/errors.ts';
 import { memoryLock, type WorkerLock } from '../tables/worker-lock.ts';
 import type { SqlConnection, SqlDriver } from './driver.ts';
 import { isBusy } from './failure.ts';

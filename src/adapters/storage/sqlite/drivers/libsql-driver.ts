@@ -1,6 +1,6 @@
 /** The driver for the package `libsql`, for runtimes without SQLite: Node.js 20, and Node.js 22 before 22.13. */
 
-import type { SqlDriver, SqlRow, SqlValue } from './driver.ts';
+import type { SqlConnection, SqlDriver, SqlRow, SqlValue } from './driver.ts';
 import { CORRUPT, isBusy, isCorrupt } from './failure.ts';
 
 interface LibsqlStatement {
@@ -10,7 +10,7 @@ interface LibsqlStatement {
   columns(): readonly { readonly name: string; readonly column: string | null }[];
 }
 
-interface LibsqlDatabase {
+export interface LibsqlDatabase {
   prepare(sql: string): LibsqlStatement;
   exec(sql: string): void;
   close(): void;
@@ -21,45 +21,46 @@ export interface Libsql {
 }
 
 export function libsqlDriver({ default: Database }: Libsql): SqlDriver {
-  return (path) => {
-    const database = new Database(path);
-    let closed = false;
-    // In libsql a statement still works after its database was closed. This driver prevents that.
-    const check = () => {
-      if (closed) throw new TypeError('the database is closed');
-    };
-    let isSchemaRead = false;
-    return {
-      prepare(sql) {
-        const statement = database.prepare(sql);
-        let read: LibsqlStatement['all'] = (params) => {
-          if (!isSchemaRead) readSchema(database);
-          isSchemaRead = true;
-          read = QUERY.test(sql) ? readSafely(database, sql, statement) : (given) => statement.all(given);
-          return read(params);
-        };
-        return {
-          run(params) {
-            check();
-            try {
-              return statement.run(params).changes;
-            } catch (error) {
-              if (isBusy(error) || isCorrupt(error)) release(database, statement, params);
-              throw error;
-            }
-          },
-          all(params) {
-            check();
-            return read(params) as readonly SqlRow[];
-          },
-        };
-      },
-      exec: (sql) => database.exec(sql),
-      close() {
-        closed = true;
-        database.close();
-      },
-    };
+  return (path) => libsqlConnection(new Database(path));
+}
+
+export function libsqlConnection(database: LibsqlDatabase): SqlConnection {
+  let closed = false;
+  // In libsql a statement still works after its database was closed. This driver prevents that.
+  const check = () => {
+    if (closed) throw new TypeError('the database is closed');
+  };
+  let isSchemaRead = false;
+  return {
+    prepare(sql) {
+      const statement = database.prepare(sql);
+      let read: LibsqlStatement['all'] = (params) => {
+        if (!isSchemaRead) readSchema(database);
+        isSchemaRead = true;
+        read = QUERY.test(sql) ? readSafely(database, sql, statement) : (given) => statement.all(given);
+        return read(params);
+      };
+      return {
+        run(params) {
+          check();
+          try {
+            return statement.run(params).changes;
+          } catch (error) {
+            if (isBusy(error) || isCorrupt(error)) release(database, statement, params);
+            throw error;
+          }
+        },
+        all(params) {
+          check();
+          return read(params) as readonly SqlRow[];
+        },
+      };
+    },
+    exec: (sql) => database.exec(sql),
+    close() {
+      closed = true;
+      database.close();
+    },
   };
 }
 

@@ -1,13 +1,14 @@
 /** The driver for `node:sqlite`, which Deno and Node.js 22.13 or newer have. */
 
-import type { SqlDriver, SqlRow, SqlValue } from './driver.ts';
+import type { SqlConnection, SqlDriver, SqlRow, SqlValue } from './driver.ts';
 
 interface NodeStatement {
   run(...params: readonly SqlValue[]): { readonly changes: number | bigint };
   all(...params: readonly SqlValue[]): readonly SqlRow[];
 }
 
-interface NodeDatabase {
+/** `better-sqlite3` has the same methods. */
+export interface NodeDatabase {
   prepare(sql: string): NodeStatement;
   exec(sql: string): void;
   close(): void;
@@ -18,18 +19,19 @@ export interface NodeSqlite {
 }
 
 export function nodeDriver({ DatabaseSync }: NodeSqlite): SqlDriver {
-  return (path) => {
-    const database = new DatabaseSync(path);
-    return {
-      prepare(sql) {
-        const statement = database.prepare(sql);
-        return {
-          run: (params) => Number(statement.run(...params).changes),
-          all: (params) => statement.all(...params),
-        };
-      },
-      exec: (sql) => database.exec(sql),
-      close: () => database.close(),
-    };
+  return (path) => nodeConnection(new DatabaseSync(path));
+}
+
+export function nodeConnection(database: NodeDatabase): SqlConnection {
+  return {
+    prepare(sql) {
+      const statement = database.prepare(sql);
+      return {
+        run: (params) => Number(statement.run(...params).changes),
+        all: (params) => statement.all(...params),
+      };
+    },
+    exec: (sql) => database.exec(sql),
+    close: () => database.close(),
   };
 }

@@ -44,7 +44,7 @@ export function createDamagedClaiming(
   here: string,
   unreadable: Unreadable,
 ): DamagedClaiming {
-  const open = `${due} AND due_at IS NOT NULL AND version NOT IN (SELECT value FROM json_each(?))
+  const open = `${due} AND version NOT IN (SELECT value FROM json_each(?))
     AND ref NOT IN (SELECT value FROM json_each(?)) AND (account IS NULL OR account NOT IN (SELECT value FROM json_each(?)))`;
   // Prepared at the first use, because files are rarely damaged.
   const prepare = () => ({

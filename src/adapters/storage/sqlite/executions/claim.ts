@@ -1,14 +1,16 @@
 /** Claims free executions that are due, in turns between ensembles, and finds when the next one is due. */
 
 import type { ClaimedExecution, DamagedExecution } from '../../../../engine/execution/stored-execution.ts';
-import type { ExecutionStore } from '../../../../engine/storage/storage.port.ts';
+import type { ClaimQuery, ExecutionStore } from '../../../../engine/storage/storage.port.ts';
 import { readNumber } from '../../sql/columns.ts';
+import { claimFromQueues, QueueCursor, readArrivals, runNow } from '../../sql/queues/claim-queues.ts';
 import { readAccepted, readHandover, readId } from '../../sql/read-execution.ts';
 import type { RunTransaction, SqlConnection, SqlRow, SqlValue } from '../drivers/driver.ts';
-import { createDamagedClaiming } from './claim-damaged.ts';
 import { toLiteral, toTextColumn } from '../tables/columns.ts';
 import { type Unreadable, whereDamaged } from '../tables/damaged.ts';
 import { OPEN_OR_FAILED, SLOTS } from '../tables/names.ts';
+import { createDamagedClaiming } from './claim-damaged.ts';
+import { createQueues } from './queue-tables.ts';
 import { ACCEPTED } from './record-columns.ts';
 
 /** The methods of the storage port in this file. */
@@ -21,6 +23,9 @@ interface Lane {
 }
 
 const BY_DUE = 'INDEXED BY ensemble_executions_due';
+/** The condition of that index, word for word. Executions that run under limits are in queues. */
+const IN_LANE = 'due_at IS NOT NULL AND queue IS NULL';
+const IS_RUNNABLE = 'version NOT IN (SELECT value FROM json_each(?))';
 /** The index contains the caller, so the executions of callers without a free slot are passed over without reading their rows. */
 const IS_OPEN = '(account IS NULL OR account NOT IN (SELECT value FROM json_each(?)))';
 
@@ -33,24 +38,51 @@ export function createClaiming(
   const here = `namespace = ${toLiteral(namespace)}`;
   const { selectLanes, selectNext, selectNextBut, selectOpenLanes, selectNextOpen } = laneStatements(connection, here);
   const {
+    selectClaimed,
     selectByRef,
     selectFree,
     selectDue,
     updateClaimed,
+    updateFromQueue,
     selectWorker,
     selectToCancel,
+    selectToPause,
     selectSignalled,
     countQueued,
   } = claimStatements(connection, here);
   const readFreeSlots = createFreeSlots(connection, namespace);
   const damagedClaiming = createDamagedClaiming(
     connection,
-    `ensemble_executions ${BY_DUE} WHERE ${here}`,
+    `ensemble_executions ${BY_DUE} WHERE ${here} AND ${IN_LANE}`,
     here,
     unreadable,
   );
   /** The lane that had the last turn. */
   let served: Lane | undefined;
+  const queues = createQueues(connection, namespace);
+  const cursor = new QueueCursor();
+
+  const claimQueued = (worker: string, { now, limit, excludeVersions }: ClaimQuery): readonly SqlRow[] => {
+    const { isReady, arrivesAt = Number.POSITIVE_INFINITY } = queues.next();
+    if (limit <= 0 || !(isReady || arrivesAt <= now)) return [];
+    const claim = () => {
+      const by = toTextColumn(worker);
+      if (selectWorker.all([by]).length === 0) return [];
+      const slots = readFreeSlots();
+      const tables = queues.tables({
+        select: selectClaimed,
+        isOpen: `${IS_RUNNABLE} AND ${IS_OPEN}`,
+        open: [JSON.stringify(excludeVersions.map(toTextColumn)), slots.full],
+        hasCallerSlot: slots.take,
+        claim: (rows) => void markClaimed(by, rows, now, updateFromQueue),
+      });
+      runNow(readArrivals(tables, cursor, now));
+      return runNow(claimFromQueues(tables, cursor, now, limit));
+    };
+    const rows = cursor.during(() => transaction(claim));
+    cursor.found(rows.length, now);
+    return rows;
+  };
 
   const lanesDue = (now: number, excludeVersions: readonly string[]): readonly Lane[] => {
     const excluded = new Set(excludeVersions.map(toTextColumn));
@@ -94,11 +126,20 @@ export function createClaiming(
     return turns.flat();
   };
 
-  const markClaimed = (by: string, rows: readonly SqlRow[], now: number) =>
-    updateClaimed.run([by, now, now, now, JSON.stringify(rows.map(({ ref }) => ref))]);
+  const markClaimed = (by: string, rows: readonly SqlRow[], now: number, update = updateClaimed) =>
+    update.run([by, now, now, now, JSON.stringify(rows.map(({ ref }) => ref))]);
 
   return {
-    claim(worker, { now, limit, excludeVersions }) {
+    claim(worker, query) {
+      const { now, excludeVersions } = query;
+      const share = cursor.share(query.limit);
+      const fromQueues = (most: number) =>
+        whereDamaged(
+          () => claimQueued(worker, { ...query, limit: most }),
+          () => [],
+        );
+      const first = fromQueues(share);
+      const limit = query.limit - first.length;
       if (unreadable.unreported.size > 0) damagedClaiming.report();
       const by = toTextColumn(worker);
       const claimRows = (rows: readonly SqlRow[]) => markClaimed(by, rows, now);
@@ -133,7 +174,10 @@ export function createClaiming(
           },
         });
       };
-      return whereDamaged(claimWhole, claimByRow).map((row) => readClaimed(row, now));
+      const rows = [...first, ...whereDamaged(claimWhole, claimByRow)];
+      const left = query.limit - rows.length;
+      if (left > 0 && first.length === share) rows.push(...fromQueues(left));
+      return rows.map((row) => readClaimed(row, now));
     },
     take(worker, id, now) {
       const by = toTextColumn(worker);
@@ -153,12 +197,23 @@ export function createClaiming(
         return (versions.length === 0 ? selectNext.all([]) : selectNextBut.all([JSON.stringify(versions)]))[0]?.due;
       };
       const nextByRow = () => damagedClaiming.next(versions, slots.full);
-      const due = unreadable.refs.size > 0 ? nextByRow() : whereDamaged(next, nextByRow);
+      const inLanes = unreadable.refs.size > 0 ? nextByRow() : whereDamaged(next, nextByRow);
+      const { isReady, isBlocked, arrivesAt } = queues.next();
+      const all = [inLanes, arrivesAt, isReady ? cursor.quietUntil : undefined].filter(
+        (one) => typeof one === 'number',
+      );
+      const due = all.length > 0 ? Math.min(...all) : undefined;
       const cancelRequested = selectToCancel.all([toTextColumn(worker)]).map(readId);
       const signalled = selectSignalled
         .all([toTextColumn(worker)])
         .map((held) => ({ executionId: readId(held), signals: held.signals as number }));
-      const news = { cancelRequested, signalled, ...(slots.areTaken && { slotsTaken: true }) };
+      const pauseRequested = selectToPause.all([toTextColumn(worker)]).map(readId);
+      const news = {
+        ...(pauseRequested.length > 0 && { pauseRequested }),
+        cancelRequested,
+        signalled,
+        ...((slots.areTaken || isBlocked) && { slotsTaken: true }),
+      };
       return typeof due === 'number' ? { nextDueAt: due, ...news } : news;
     },
     countQueued: (limit) => countQueued.all([limit])[0]?.queued as number,
@@ -183,6 +238,7 @@ function readClaimed(row: SqlRow, now: number): ClaimedExecution | DamagedExecut
       recoveries: readNumber(row, 'recoveries', name),
       blame: readNumber(row, 'blame', name),
       cancelRequested: row.cancel_requested === 1,
+      ...(row.paused !== null && { pauseRequested: true }),
       signals: readNumber(row, 'signals', name),
       resumedAt: now,
       ...readHandover(row, name),
@@ -239,7 +295,7 @@ function laneStatements(connection: SqlConnection, here: string) {
   // and version alone would start at the lane's first entry and walk through the lane. The plus signs remove the column
   // types from the comparison; without them the index could not answer it.
   const first = (after: string) => `
-    (SELECT ref FROM ensemble_executions ${BY_DUE} WHERE ${here} AND due_at IS NOT NULL ${after}
+    (SELECT ref FROM ensemble_executions ${BY_DUE} WHERE ${here} AND ${IN_LANE} ${after}
       ORDER BY ensemble, version, due_at LIMIT 1)`;
   const lanes = `
     WITH RECURSIVE firsts (ref) AS (
@@ -249,7 +305,7 @@ function laneStatements(connection: SqlConnection, here: string) {
       FROM firsts JOIN ensemble_executions AS this ON this.ref = firsts.ref
     ), lanes (ensemble, version, due) AS (
       SELECT ensemble, version,
-        (SELECT min(due_at) FROM ensemble_executions AS lane ${BY_DUE} WHERE lane.${here} AND lane.due_at IS NOT NULL
+        (SELECT min(due_at) FROM ensemble_executions AS lane ${BY_DUE} WHERE lane.${here} AND lane.due_at IS NOT NULL AND lane.queue IS NULL
           AND lane.ensemble = head.ensemble AND lane.version = head.version)
       FROM firsts JOIN ensemble_executions AS head ON head.ref = firsts.ref
     )`;
@@ -260,7 +316,7 @@ function laneStatements(connection: SqlConnection, here: string) {
   );
   const openLanes = `${lanes}, open_lanes AS (
     SELECT ensemble, version,
-      (SELECT min(due_at) FROM ensemble_executions AS lane ${BY_DUE} WHERE lane.${here} AND lane.due_at IS NOT NULL
+      (SELECT min(due_at) FROM ensemble_executions AS lane ${BY_DUE} WHERE lane.${here} AND lane.due_at IS NOT NULL AND lane.queue IS NULL
         AND lane.ensemble = lanes.ensemble AND lane.version = lanes.version AND ${IS_OPEN}) AS due
     FROM lanes)`;
   const selectOpenLanes = connection.prepare(`${openLanes} SELECT ensemble, version FROM open_lanes WHERE due <= ?`);
@@ -274,22 +330,27 @@ function laneStatements(connection: SqlConnection, here: string) {
 function claimStatements(connection: SqlConnection, here: string) {
   const claimed = `SELECT ref, ${ACCEPTED}, epoch + 1 AS epoch,
       started_at, recoveries, CASE status WHEN 'waiting' THEN 0 ELSE coalesce(blame, 0) END AS blame, cancel_requested, coalesce(signals, 0) AS signals, parent_id,
-      handover, resumed_at, account, slots
+      handover, resumed_at, account, slots, queue, kept_until_end, paused
     FROM ensemble_executions`;
   const selectByRef = connection.prepare(`${claimed} WHERE ref = ?`);
-  const selectFree = connection.prepare(`${claimed} WHERE ${here} AND id = ? AND due_at IS NOT NULL`);
+  const selectFree = connection.prepare(`${claimed} WHERE ${here} AND id = ? AND ${IN_LANE}`);
   const selectDue = connection.prepare(`
-    ${claimed} ${BY_DUE} WHERE ${here} AND ensemble = ? AND version = ? AND due_at <= ? AND ${IS_OPEN}
+    ${claimed} ${BY_DUE} WHERE ${here} AND ${IN_LANE} AND ensemble = ? AND version = ? AND due_at <= ? AND ${IS_OPEN}
     ORDER BY due_at, account, ref LIMIT ? OFFSET ?`);
-  const updateClaimed = connection.prepare(`
+  const update = (change: string) => `
     UPDATE ensemble_executions
     SET epoch = epoch + 1, owner = ?, due_at = NULL, status = 'running', started_at = coalesce(started_at, ?),
       signalled_at = NULL, claimed_at = ?, resumed_at = coalesce(resumed_at, ?), blame = CASE status WHEN 'waiting' THEN NULL ELSE blame END
-    WHERE ref IN (SELECT value FROM json_each(?))`);
+      ${change} WHERE ref IN (SELECT value FROM json_each(?))`;
+  const updateClaimed = connection.prepare(update(''));
+  const updateFromQueue = connection.prepare(update(", queue = nullif(coalesce(queue_after_begin, queue), '')"));
   const selectWorker = connection.prepare(`SELECT 1 FROM ensemble_owners WHERE ${here} AND owner = ?`);
   const selectToCancel = connection.prepare(`
     SELECT id FROM ensemble_executions INDEXED BY ensemble_executions_to_cancel
     WHERE ${here} AND owner = ? AND cancel_requested = 1`);
+  const selectToPause = connection.prepare(`
+    SELECT id FROM ensemble_executions INDEXED BY ensemble_executions_to_pause
+    WHERE ${here} AND owner = ? AND paused IS NOT NULL`);
   const selectSignalled = connection.prepare(`
     SELECT id, signals FROM ensemble_executions INDEXED BY ensemble_executions_signalled
     WHERE ${here} AND owner = ? AND signalled_at IS NOT NULL`);
@@ -298,12 +359,15 @@ function claimStatements(connection: SqlConnection, here: string) {
       SELECT 1 FROM ensemble_executions WHERE ${here} AND ${OPEN_OR_FAILED} AND status = 'queued' LIMIT ?
     )`);
   return {
+    selectClaimed: claimed,
     selectByRef,
     selectFree,
     selectDue,
     updateClaimed,
+    updateFromQueue,
     selectWorker,
     selectToCancel,
+    selectToPause,
     selectSignalled,
     countQueued,
   };

@@ -1,6 +1,7 @@
 /** The statements that write an entry of a commit, except its steps. Each statement contains the entry's fence. */
 
 import type { Charge } from '../../../../engine/access/quota.ts';
+import { keptUntilEnd } from '../../../../engine/execution/limits/flow-limit.ts';
 import type {
   ExecutionEnd,
   ExpectedDocument,
@@ -11,6 +12,8 @@ import type {
 import { toHandoverColumn, toJsonColumn, toOptionalJsonColumn } from '../../sql/columns.ts';
 import { DUE_IN_SQLITE } from '../../sql/due.ts';
 import { ACCEPTED, columnsOf, ENDED, writeFields } from '../../sql/fields.ts';
+import { PAUSES_IN_SQLITE } from '../../sql/pauses.ts';
+import { laterQueue, queueAtStart } from '../../sql/queues/admit-starts.ts';
 import type { SqlConnection } from '../drivers/driver.ts';
 import { toLiteral, toTextColumn } from '../tables/columns.ts';
 import { HELD } from '../tables/names.ts';
@@ -47,7 +50,10 @@ export interface CommitStatements {
   end(end: ExecutionEnd, fence: Fence): boolean;
 }
 
-const START = [...columnsOf(ACCEPTED), 'epoch', 'parent_id', 'root_id', 'account', 'slots', 'retried'];
+const START = [
+  ...columnsOf(ACCEPTED),
+  ...['epoch', 'parent_id', 'root_id', 'account', 'slots', 'retried', 'queue', 'queue_after_begin', 'kept_until_end'],
+];
 const VALUES = START.map(() => '?').join(', ');
 
 export function commitStatements(connection: SqlConnection, namespace: string): CommitStatements {
@@ -84,7 +90,7 @@ export function commitStatements(connection: SqlConnection, namespace: string): 
     WHERE namespace = ${here} AND ensemble = ? AND version = ? AND EXISTS (SELECT 1 FROM ${held})`);
   // A queued execution has not started.
   const updateRelease = connection.prepare(`
-    UPDATE ensemble_executions AS e SET owner = NULL, status = x.status, waits_for = x.waits_for,
+    UPDATE ensemble_executions AS e SET owner = NULL, ${PAUSES_IN_SQLITE.released('true', 'x')}, waits_for = x.waits_for,
       due_at = ${DUE_IN_SQLITE.released('x')}, started_at = CASE x.status WHEN 'queued' THEN NULL ELSE e.started_at END,
       handover = coalesce(x.handover, e.handover), resumed_at = CASE WHEN x.handover IS NULL THEN e.resumed_at END
     FROM (SELECT ? AS status, ? AS due_at, ? AS seen, ? AS waits_for, ? AS handover) AS x WHERE e.ref = (SELECT ref FROM ${held})`);
@@ -92,13 +98,17 @@ export function commitStatements(connection: SqlConnection, namespace: string): 
     UPDATE ensemble_executions SET owner = NULL, ${columnsOf(ENDED).map((name) => `${name} = ?`)}, handover = ?
     WHERE ref = (SELECT ref FROM ${held})`);
 
-  const valuesOf = (execution: NewExecution, epoch: number, charge: Charge | undefined) => {
+  const toText = (text: string | undefined) => (text === undefined ? null : toTextColumn(text));
+  const valuesOf = (execution: NewExecution, epoch: number, charge: Charge | undefined, begins = true) => {
+    const { limits } = execution;
     const { parentId, rootId } = execution.trigger;
     const values = writeFields(ACCEPTED, execution, toTextColumn);
     values.push(epoch, parentId === undefined ? null : toTextColumn(parentId));
     values.push(rootId === undefined ? null : toTextColumn(rootId));
     values.push(charge?.slots === undefined ? null : toTextColumn(charge.account), charge?.slots ?? null);
     values.push(execution.trigger.dryRun ? 1 : null);
+    if (!limits) values.push(null, null, null);
+    else values.push(toText(queueAtStart(limits, begins)), toText(laterQueue(limits)), toText(keptUntilEnd(limits)));
     return values;
   };
 
@@ -112,12 +122,12 @@ export function commitStatements(connection: SqlConnection, namespace: string): 
       return insertHeld.run(columns) > 0;
     },
     startFree(execution, epoch, { status, dueAt }, charge) {
-      const columns = valuesOf(execution, epoch, charge);
+      const columns = valuesOf(execution, epoch, charge, false);
       columns.push(status, dueAt);
       return insertFree.run(columns) > 0;
     },
     startToRelease(execution, { epoch, worker }, charge) {
-      const columns = valuesOf(execution, epoch, charge);
+      const columns = valuesOf(execution, epoch, charge, false);
       columns.push(worker);
       return insertToRelease.run(columns) > 0;
     },

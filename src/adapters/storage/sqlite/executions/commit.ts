@@ -3,12 +3,15 @@
 import { startsWithResults } from '../../../../engine/execution/execution-record.ts';
 import type { CommitEntry, NewExecution } from '../../../../engine/execution/stored-execution.ts';
 import type { CommitResult, Storage } from '../../../../engine/storage/storage.port.ts';
+import { type Admitted, admitStarts, limitedStart, storeStarts } from '../../sql/queues/admit-starts.ts';
+import { KnownLimits, runNow } from '../../sql/queues/claim-queues.ts';
 import type { DeliveriesTable } from '../../sql/tables/deliveries-table.ts';
 import type { RunTransaction, SqlConnection } from '../drivers/driver.ts';
 import type { BatchCharges, ChargesTable } from '../tables/charges-table.ts';
 import { toTextColumn } from '../tables/columns.ts';
 import { commitStatements, type Fence } from './commit-statements.ts';
 import { createRefusals } from './explain-refusal.ts';
+import { createQueues } from './queue-tables.ts';
 import type { PutSignal } from './signals-table.ts';
 import { isOneResult, maxGroupOf, stepStatements } from './step-statements.ts';
 
@@ -28,6 +31,8 @@ export function createCommit(
   const steps = stepStatements(connection, namespace);
   const refusals = createRefusals(connection, namespace);
   const maxGroup = maxGroupOf(connection);
+  const { tables: queues } = createQueues(connection, namespace);
+  const known = new KnownLimits();
 
   /**
    * The answer to an entry that was refused. Only a refused entry is read again, so that a successful write costs no
@@ -80,7 +85,19 @@ export function createCommit(
     if (entry.start) {
       const refusal = refuseStart(entry.start, entry, fence, paid);
       if (refusal) return refusal;
+      const limited = limitedStart(entry);
+      const now = entry.start.createdAt;
+      const admitted = limited && runNow(admitStarts(queues(), known, [limited], now));
+      const admission = admitted?.answers[0];
+      if (admission === 'slots-taken' || admission === 'queue-full') {
+        const answer = refusals.answerStart(entry.start, fence.id);
+        return answer ?? (release || writes.isRegistered(worker) ? admission : 'fenced');
+      }
       if (!start(entry.start, entry, fence)) return refusals.answerStart(entry.start, fence.id) ?? 'fenced';
+      if (limited) {
+        const stored = { ...limited, begins: admission === 'begins' };
+        runNow(storeStarts(queues(), (admitted as Admitted).states, [stored], now));
+      }
       if (charge) paid.count(charge, release === undefined, 1);
       if (countParts(entry) === 0) return 'stored';
       isHeld = true;
@@ -151,7 +168,7 @@ export function createCommit(
     if (!first) return [];
     const by = toTextColumn(worker);
     if (batch.length === 1 && countWrites(first) <= 1) return [commitOne(by, first, charges.ofBatch())];
-    return transaction(() => commitAll(by, batch));
+    return known.during(() => transaction(() => commitAll(by, batch)));
   };
 }
 
@@ -166,6 +183,6 @@ function countParts({ steps, state, signals, deliveries, end }: CommitEntry): nu
 function countWrites(entry: CommitEntry): number {
   const parts = countParts(entry);
   const { start, charge, expects } = entry;
-  if (start) return parts + (start.tags || startsWithResults(start) || charge || expects ? 2 : 1);
+  if (start) return parts + (start.tags || start.limits || startsWithResults(start) || charge || expects ? 2 : 1);
   return parts + (entry.release ? 1 : 0);
 }

@@ -1,14 +1,17 @@
 /** Changes from outside of a run: cancellation requests, other definitions, the check for ended executions, and the deletion of old ones. */
 
+import type { Json } from '../../../../engine/base/json/json.ts';
 import { type ExecutionStatus, isFinal } from '../../../../engine/execution/execution.ts';
 import type { ExecutionStore } from '../../../../engine/storage/storage.port.ts';
-import type { Json } from '../../../../engine/base/json/json.ts';
 import { toJsonColumn, toOptionalJsonColumn } from '../../sql/columns.ts';
 import { DUE_IN_SQLITE } from '../../sql/due.ts';
-import { PINNED_COLUMNS, readPinned } from '../../sql/read-execution.ts';
+import { columnsOf, STEP, writeFields } from '../../sql/fields.ts';
+import { PAUSES_IN_SQLITE } from '../../sql/pauses.ts';
 import { MAX_CLOCK_DIFFERENCE_MS, readPosition } from '../../sql/purge.ts';
+import { PINNED_COLUMNS, readPinned } from '../../sql/read-execution.ts';
 import type { RunTransaction, SqlConnection, SqlRow, SqlValue } from '../drivers/driver.ts';
 import { toLiteral, toTextColumn } from '../tables/columns.ts';
+import { REPLACE } from './step-statements.ts';
 
 /** The methods of the storage port in this file. */
 export type Ending = Pick<ExecutionStore, 'requestCancel' | 'findEnded' | 'getPinned' | 'repin' | 'purge' | 'delete'>;
@@ -23,7 +26,8 @@ export function createEnding(connection: SqlConnection, namespace: string, trans
   const here = `namespace = ${toLiteral(namespace)}`;
   const selectStatus = connection.prepare(`SELECT status FROM ensemble_executions WHERE ${here} AND id = ?`);
   const updateCancel = connection.prepare(`
-    UPDATE ensemble_executions AS e SET cancel_requested = 1, due_at = ${DUE_IN_SQLITE.cancelled('?')}
+    UPDATE ensemble_executions AS e SET cancel_requested = 1, status = ${PAUSES_IN_SQLITE.status}, ${PAUSES_IN_SQLITE.left},
+      due_at = ${DUE_IN_SQLITE.cancelled('?')}
     WHERE ${here} AND id = ? AND cancel_requested = 0`);
   const updateEnd = connection.prepare(`
     UPDATE ensemble_executions SET cancel_requested = 1, due_at = NULL, status = ?, output = ?, error = ?,
@@ -32,8 +36,11 @@ export function createEnding(connection: SqlConnection, namespace: string, trans
   const selectPinned = connection.prepare(`
     SELECT ${PINNED_COLUMNS.join(', ')} FROM ensemble_executions WHERE ${here} AND id = ?`);
   const updatePinned = connection.prepare(`
-    UPDATE ensemble_executions SET version = ?, handover = ?, due_at = min(due_at, coalesce(?, due_at))
+    UPDATE ensemble_executions SET version = ?, handover = ?, due_at = min(due_at, coalesce(?, due_at)), epoch = epoch + ?
     WHERE ${here} AND id = ? AND epoch = ? AND version = ? AND owner IS NULL AND finished_at IS NULL`);
+  const putStep = connection.prepare(`
+    INSERT INTO ensemble_steps (execution, ${columnsOf(STEP)})
+    SELECT ref, ${columnsOf(STEP).fill('?')} FROM ensemble_executions WHERE ${here} AND id = ? ${REPLACE}`);
   const selectOpen = connection.prepare(`
     SELECT id FROM ensemble_executions
     WHERE ${here} AND id IN (SELECT value FROM json_each(?)) AND finished_at IS NULL`);
@@ -81,7 +88,7 @@ export function createEnding(connection: SqlConnection, namespace: string, trans
         if (known === undefined || isFinal(known)) return known;
         const cancelLater = () => {
           updateCancel.run([now, id]);
-          return known;
+          return statusOf(id);
         };
         if (known !== 'queued') return cancelLater();
         const about = [status, toJsonColumn(output), toOptionalJsonColumn(error), finishedAt, duration, agents];
@@ -92,11 +99,16 @@ export function createEnding(connection: SqlConnection, namespace: string, trans
       const [row] = selectPinned.all([toTextColumn(id)]);
       return row && readPinned(row);
     },
-    repin: (id, { epoch, from, to, handover, dueAt }) =>
-      updatePinned.run([
-        ...[toTextColumn(to), toJsonColumn(handover as unknown as Json), dueAt ?? null],
-        ...[toTextColumn(id), epoch, toTextColumn(from)],
-      ]) > 0,
+    repin: (id, { epoch, from, to, handover, dueAt, step }) =>
+      transaction(() => {
+        const isChanged =
+          updatePinned.run([
+            ...[toTextColumn(to), toJsonColumn(handover as unknown as Json), dueAt ?? null, step ? 1 : 0],
+            ...[toTextColumn(id), epoch, toTextColumn(from)],
+          ]) > 0;
+        if (isChanged && step) putStep.run([...writeFields(STEP, step, toTextColumn), toTextColumn(id)]);
+        return isChanged;
+      }),
     findEnded(ids) {
       const known = ids.map(toTextColumn);
       const open = new Set(selectOpen.all([JSON.stringify(known)]).map(({ id }) => id));

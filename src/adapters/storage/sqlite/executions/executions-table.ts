@@ -13,13 +13,13 @@ import {
 } from '../../sql/read-execution.ts';
 import type { SqlConnection } from '../drivers/driver.ts';
 import { toLiteral, toTextColumn } from '../tables/columns.ts';
-import { executionList } from './list-executions.ts';
 import { OPEN_OR_FAILED } from '../tables/names.ts';
+import { executionList } from './list-executions.ts';
 import { ACCEPTED, RECORD } from './record-columns.ts';
 import { stepsTable } from './steps-table.ts';
 
 /** The methods of the storage port in this file. */
-export type ExecutionsTable = Omit<ExecutionReader, 'findEnded'>;
+export type ExecutionsTable = Omit<ExecutionReader, 'findEnded' | 'limitWaits'>;
 
 export function executionsTable(connection: SqlConnection, namespace: string): ExecutionsTable {
   const here = `namespace = ${toLiteral(namespace)}`;
@@ -44,6 +44,7 @@ export function executionsTable(connection: SqlConnection, namespace: string): E
     SELECT count(*) AS number, min(created_at) AS oldest FROM (${rows} ORDER BY created_at LIMIT ?)`);
   const countQueued = count(free('queued'));
   const countWaiting = count(free('waiting'));
+  const countPaused = count(free('paused'));
   // A running execution is held or free, which are two indexes.
   const countRunning = count(`${free('running')} UNION ALL ${oldest('held', 'owner IS NOT NULL')}`);
   const countUnresolved = count(oldest('unresolved', unresolvedOf()));
@@ -60,6 +61,7 @@ export function executionsTable(connection: SqlConnection, namespace: string): E
       queued: readOpenCount(countQueued.all([limit, limit])[0]),
       running: readOpenCount(countRunning.all([limit, limit, limit])[0]),
       waiting: readOpenCount(countWaiting.all([limit, limit])[0]),
+      paused: readOpenCount(countPaused.all([limit, limit])[0]),
       unresolved: readOpenCount(countUnresolved.all([limit, limit])[0]),
     }),
     countAccepted: (since, limit) => countAccepted.all([since, limit])[0]?.accepted as number,

@@ -5,8 +5,8 @@ import { toJsonColumn } from '../../sql/columns.ts';
 import { columnsOf, STEP, writeFields } from '../../sql/fields.ts';
 import type { SqlConnection, SqlStatement, SqlValue } from '../drivers/driver.ts';
 import { toLiteral, toTextColumn } from '../tables/columns.ts';
-import type { Fence } from './commit-statements.ts';
 import { HELD } from '../tables/names.ts';
+import type { Fence } from './commit-statements.ts';
 
 /** The maximum number of records of one group. */
 export function maxGroupOf({ maxRows = 16 }: SqlConnection): number {
@@ -26,7 +26,7 @@ export interface StepStatements {
 }
 
 /** A record replaces an earlier attempt of its key. A result is never replaced, nor an attempt by an earlier one. */
-const REPLACE = `ON CONFLICT (execution, key) DO UPDATE SET
+export const REPLACE = `ON CONFLICT (execution, key) DO UPDATE SET
     ${columnsOf(STEP).map((name) => `${name} = excluded.${name}`)}
   WHERE ensemble_steps.retry_at IS NOT NULL AND ensemble_steps.attempts <= excluded.attempts`;
 

@@ -4,15 +4,17 @@ import type { Storage, StorageParts } from '../../../../engine/storage/storage.p
 import { sharedTables } from '../../sql/tables/create-tables.ts';
 import { deliveriesTable } from '../../sql/tables/deliveries-table.ts';
 import { createTransaction, type SqlConnection } from '../drivers/driver.ts';
-import { chargesTable } from './charges-table.ts';
 import { createClaiming } from '../executions/claim.ts';
 import { createCommit } from '../executions/commit.ts';
-import { createUnreadable } from './damaged.ts';
-import { sqliteDialect } from './dialect.ts';
 import { createEnding } from '../executions/ending.ts';
 import { executionsTable } from '../executions/executions-table.ts';
-import { ratesTable } from './rates-table.ts';
+import { createLimitViews } from '../executions/limit-views.ts';
+import { createPausing } from '../executions/pauses.ts';
 import { createPutSignal, signalsTable } from '../executions/signals-table.ts';
+import { chargesTable } from './charges-table.ts';
+import { createUnreadable } from './damaged.ts';
+import { sqliteDialect } from './dialect.ts';
+import { ratesTable } from './rates-table.ts';
 import type { WorkerLock } from './worker-lock.ts';
 import { workersTable } from './workers-table.ts';
 
@@ -32,6 +34,8 @@ export function createTables(connection: SqlConnection, namespace: string, lock:
     workers: workersTable(connection, namespace, { transaction, lock, unreadable }),
     executions: {
       ...createClaiming(connection, namespace, transaction, unreadable),
+      ...createLimitViews(connection, namespace, transaction),
+      ...createPausing(connection, namespace),
       ...createEnding(connection, namespace, transaction),
       ...executionsTable(connection, namespace),
     },

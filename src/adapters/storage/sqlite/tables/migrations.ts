@@ -1,7 +1,15 @@
 /** The schema as migrations, each from one version to the next, and the code that brings a file up to date. */
 
 import { OrchestratorError } from '../../../../engine/base/errors.ts';
-import { FIRST_VERSION, firstSchema, newestVersion, refuseOlder, stepsAfter, toSqlite } from '../../sql/schema.ts';
+import {
+  FIRST_VERSION,
+  firstSchema,
+  LIMITS,
+  newestVersion,
+  refuseOlder,
+  stepsAfter,
+  toSqlite,
+} from '../../sql/schema.ts';
 import { createTransaction, type SqlConnection } from '../drivers/driver.ts';
 
 /** `note` is null or 1. Without `owner`, an execution is free. `slots` is how many the caller `account` has. */
@@ -38,8 +46,30 @@ const FIRST = firstSchema({
   CREATE INDEX deliveries_by_status ON $.deliveries (namespace, status, id) WHERE status <> 'succeeded';`,
 });
 
+/** Of an execution that is due, and when it should have begun. */
+const ARRIVE = `WHEN new.queue IS NOT NULL AND new.due_at IS NOT NULL AND new.paused_from IS NULL BEGIN
+    INSERT INTO ensemble_arrivals (due_at, freed, namespace, queue, limits) VALUES (new.due_at, 0, new.namespace, new.queue, new.limits);
+    INSERT INTO ensemble_arrivals (due_at, freed, namespace, queue, limits, execution)
+      SELECT new.start_by, 0, new.namespace, new.queue, new.limits, new.id WHERE new.start_by IS NOT NULL AND new.status = 'queued';
+    END;`;
+
 /** Released migrations never change; a new version is a new entry. The app keeps `user_version` for itself. */
-export const MIGRATIONS: readonly string[] = [toSqlite(FIRST)];
+export const MIGRATIONS: readonly string[] = [
+  toSqlite(FIRST),
+  `${toSqlite(LIMITS)}
+  DROP INDEX ensemble_executions_due;
+  CREATE INDEX ensemble_executions_due ON ensemble_executions (namespace, ensemble, version, due_at, account)
+    WHERE due_at IS NOT NULL AND queue IS NULL;
+  CREATE TRIGGER ensemble_arrive_started AFTER INSERT ON ensemble_executions ${ARRIVE}
+  CREATE TRIGGER ensemble_arrive AFTER UPDATE OF due_at ON ensemble_executions ${ARRIVE}
+  CREATE TRIGGER ensemble_free AFTER UPDATE OF owner ON ensemble_executions
+    WHEN old.owner IS NOT NULL AND new.owner IS NULL
+      AND (old.queue IS NOT NULL OR (new.kept_until_end IS NOT NULL AND new.finished_at IS NOT NULL)) AND EXISTS (
+        SELECT 1 FROM ensemble_queues WHERE namespace = new.namespace AND blocked_by IS NOT NULL)
+    BEGIN INSERT INTO ensemble_arrivals (due_at, freed, namespace, queue, limits) VALUES (0, 1, new.namespace, coalesce(old.queue, '')
+      || CASE WHEN new.finished_at IS NULL OR new.kept_until_end IS NULL THEN '' WHEN old.queue IS NULL THEN new.kept_until_end
+        ELSE ',' || new.kept_until_end END, new.limits); END;`,
+];
 
 /**
  * Brings the file to the newest version, in one transaction for each migration. Several processes may do this at the

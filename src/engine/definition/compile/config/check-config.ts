@@ -2,9 +2,9 @@
 
 import type * as z from 'zod/mini';
 import { formatPath, type Json, type JsonObject } from '../../../base/json/json.ts';
+import { replaceAt, valueAt } from '../../../base/json/value-at.ts';
 import { isPromise } from '../../../base/maybe-promise.ts';
 import { suggestName } from '../../../base/suggest-name.ts';
-import { replaceAt, valueAt } from '../../../base/json/value-at.ts';
 import { quoted } from '../../../base/wording.ts';
 import type { AnyOperation, ConfigIssue } from '../../../operation/operation.port.ts';
 import { ASYNC_SCHEMA, issuePath, type StandardIssue } from '../../../operation/standard-schema.port.ts';

@@ -1,15 +1,15 @@
 /** Compiles the declared `inputs` of an ensemble to a check that also fills in the defaults. */
 
+import { isMap } from '../../../base/json/is-map.ts';
 import { equalJson, formatPath, type Json, type JsonObject } from '../../../base/json/json.ts';
 import { KIND_NAMES } from '../../../base/json/kind-names.ts';
 import { suggestForMany } from '../../../base/suggest-name.ts';
 import { describeValue } from '../../../base/wording.ts';
-import { isMap } from '../../../base/json/is-map.ts';
+import type { EnsembleDefinition, InputField } from '../../../ensemble/ensemble.ts';
 import { checkJsonSchema } from '../../../json-schema/check-json-schema.ts';
 import { compileJsonSchema } from '../../../json-schema/compile-json-schema.ts';
-import type { ValueCheck, ValueProblem } from '../../../json-schema/rule.ts';
 import { hasType, typeMessage, valueMessage } from '../../../json-schema/json-limits.ts';
-import type { EnsembleDefinition, InputField } from '../../../ensemble/ensemble.ts';
+import type { ValueCheck, ValueProblem } from '../../../json-schema/rule.ts';
 import type { Report } from '../../forms/check-shape.ts';
 import { isJsonSchema } from '../../forms/forms.ts';
 import type { Path } from '../../source/problem.ts';

@@ -18,10 +18,10 @@ import type { Evaluate } from '../../../expression/evaluation.ts';
 import { ExpressionSyntaxError } from '../../../expression/syntax/expression-syntax-error.ts';
 import type { Report } from '../../forms/check-shape.ts';
 import type { Path } from '../../source/problem.ts';
-import type { CompileHost } from '../triggers/compile-host.ts';
-import { type ConfigTexts, createTextReader, textPath } from './compile-texts.ts';
 import { bracesIn, warnBraces } from '../names/double-braces.ts';
 import type { Names } from '../names/names.ts';
+import type { CompileHost } from '../triggers/compile-host.ts';
+import { type ConfigTexts, createTextReader, textPath } from './compile-texts.ts';
 import { refuseSecret } from './refuse-secrets.ts';
 
 export interface CompiledField {

@@ -4,18 +4,12 @@
  */
 
 import { messageOf, OrchestratorError } from '../../../base/errors.ts';
+import { isMap } from '../../../base/json/is-map.ts';
 import { formatPath, type Json, type JsonObject } from '../../../base/json/json.ts';
 import { replaceAt } from '../../../base/json/value-at.ts';
 import { quoted } from '../../../base/wording.ts';
 import type { CompiledAgentStep, CompiledReferences } from '../../../compiled/compiled-ensemble.ts';
 import type { ExpressionScope } from '../../../compiled/expression-scope.ts';
-import { compileSql } from '../../../expression/compile/compile-sql.ts';
-import { compileText } from '../../../expression/compile/compile-text.ts';
-import type { CompileOptions, NameResolver } from '../../../expression/compile/compiled-expression.ts';
-import type { Evaluate } from '../../../expression/evaluation.ts';
-import { ExpressionSyntaxError } from '../../../expression/syntax/expression-syntax-error.ts';
-import type { FunctionTable } from '../../../expression/functions/function-table.ts';
-import { isMap } from '../../../base/json/is-map.ts';
 import {
   type ComponentKind,
   type ComponentMetadata,
@@ -23,8 +17,14 @@ import {
   type ResolvedComponent,
   readReference,
 } from '../../../component/component.ts';
-import type { AnyOperation } from '../../../operation/operation.port.ts';
 import type { TemplateEngine } from '../../../component/template-engine.port.ts';
+import { compileSql } from '../../../expression/compile/compile-sql.ts';
+import { compileText } from '../../../expression/compile/compile-text.ts';
+import type { CompileOptions, NameResolver } from '../../../expression/compile/compiled-expression.ts';
+import type { Evaluate } from '../../../expression/evaluation.ts';
+import type { FunctionTable } from '../../../expression/functions/function-table.ts';
+import { ExpressionSyntaxError } from '../../../expression/syntax/expression-syntax-error.ts';
+import type { AnyOperation } from '../../../operation/operation.port.ts';
 import type { Report } from '../../forms/check-shape.ts';
 import type { Path } from '../../source/problem.ts';
 import { readSource } from '../../source/read-source.ts';

@@ -12,10 +12,10 @@ import type {
   PathSegment,
 } from '../../../expression/compile/compiled-expression.ts';
 import type { Evaluate } from '../../../expression/evaluation.ts';
-import { refuseNull } from './refuse-null.ts';
 import { readIndex, readKey } from '../../../expression/syntax/read-member.ts';
 import type { NeededValue } from '../../../operation/needed-value.ts';
 import type { Operation } from '../../../operation/operation.port.ts';
+import { refuseNull } from './refuse-null.ts';
 
 /** What is known about the data of templates when a definition is loaded. */
 export interface TemplateData {

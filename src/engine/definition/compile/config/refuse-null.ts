@@ -7,8 +7,8 @@ import type { ExpressionScope } from '../../../compiled/expression-scope.ts';
 import type { CompiledPart } from '../../../expression/compile/compile-expression.ts';
 import type { NameResolver, PathSegment, Reference } from '../../../expression/compile/compiled-expression.ts';
 import type { Evaluate } from '../../../expression/evaluation.ts';
-import { isAt, isInPart, type NeededValue } from '../../../operation/needed-value.ts';
 import { readIndex, readKey } from '../../../expression/syntax/read-member.ts';
+import { isAt, isInPart, type NeededValue } from '../../../operation/needed-value.ts';
 
 type Part = CompiledPart<ExpressionScope>;
 

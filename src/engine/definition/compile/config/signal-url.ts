@@ -1,13 +1,13 @@
 /** `signalUrl()`: the expression function that creates a link with which a person sends a signal. */
 
+import { isMap } from '../../../base/json/is-map.ts';
 import type { Json, JsonObject } from '../../../base/json/json.ts';
 import type { ExpressionScope } from '../../../compiled/expression-scope.ts';
+import { NAME_PATTERN, NAME_RULE } from '../../../ensemble/name.ts';
 import { charge, EvaluationProblem } from '../../../expression/evaluation-problem.ts';
 import { textAt } from '../../../expression/functions/arguments.ts';
 import type { BuiltInFunction } from '../../../expression/functions/function-table.ts';
-import { isMap } from '../../../base/json/is-map.ts';
 import { checkJsonSchema } from '../../../json-schema/check-json-schema.ts';
-import { NAME_PATTERN, NAME_RULE } from '../../../ensemble/name.ts';
 import { isAskedPlainly, PLAIN_TYPES } from '../../../signal/form-field.ts';
 import type { SignalPage } from '../../../signal/signal-page.ts';
 import { signLink } from '../../../signing/signal-link.ts';

@@ -4,9 +4,9 @@ import type { AgentBehaviour, AgentStep, ForeachStep, StepDefinition } from '../
 import { hasExclusiveLists, innerLists } from '../../../ensemble/inner-lists.ts';
 import { checkNotReserved } from '../../forms/check-shape.ts';
 import type { Path } from '../../source/problem.ts';
+import type { FlowContext } from '../resolve-agent.ts';
 import type { Names } from './names.ts';
 import { OUTERMOST } from './outermost-names.ts';
-import type { FlowContext } from '../resolve-agent.ts';
 
 type Declared = Map<string, Path>;
 

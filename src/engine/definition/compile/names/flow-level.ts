@@ -4,8 +4,8 @@ import type { CompiledList } from '../../../compiled/compiled-ensemble.ts';
 import type { StepDefinition } from '../../../ensemble/ensemble.ts';
 import type { Path } from '../../source/problem.ts';
 import type { FieldCompiler } from '../config/compile-fields.ts';
-import type { Names } from './names.ts';
 import type { FlowContext } from '../resolve-agent.ts';
+import type { Names } from './names.ts';
 
 /** The place of a list of steps. */
 export interface ListPlace {

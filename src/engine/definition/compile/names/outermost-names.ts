@@ -8,8 +8,8 @@ import type { NameResolution, PathSegment } from '../../../expression/compile/co
 import type { Evaluate } from '../../../expression/evaluation.ts';
 import type { ParsedExpressions } from '../../../expression/syntax/parsed-expressions.ts';
 import { REQUEST_PARTS, type RequestPart } from '../../../webhook/kept-request.ts';
-import type { CompileHost } from '../triggers/compile-host.ts';
 import { RESULT_MEMBERS } from '../../types/infer/step-result.ts';
+import type { CompileHost } from '../triggers/compile-host.ts';
 import { readError, readResult } from './result-reads.ts';
 
 /** What is known about a definition before its flow is compiled. It is the same for all levels. */

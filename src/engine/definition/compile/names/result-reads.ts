@@ -2,9 +2,9 @@
 
 import type { Json, JsonObject } from '../../../base/json/json.ts';
 import type { ExpressionScope, NameResult } from '../../../compiled/expression-scope.ts';
-import type { NameResolution, PathSegment } from '../../../expression/compile/compiled-expression.ts';
 import type { ExecutionError } from '../../../execution/execution.ts';
 import { withoutStack } from '../../../execution/execution-error.ts';
+import type { NameResolution, PathSegment } from '../../../expression/compile/compiled-expression.ts';
 
 /** @param result - finds the result in a scope; undefined when the step was not reached yet */
 export function readResult(

@@ -3,12 +3,12 @@
 import type { Json } from '../../../base/json/json.ts';
 import { suggestName } from '../../../base/suggest-name.ts';
 import { quoted } from '../../../base/wording.ts';
+import type { WebhookTrigger } from '../../../ensemble/ensemble.ts';
 import { splitText } from '../../../expression/compile/compile-text.ts';
 import type { NameResolver } from '../../../expression/compile/compiled-expression.ts';
 import type { Evaluation } from '../../../expression/evaluation.ts';
 import { ExpressionSyntaxError } from '../../../expression/syntax/expression-syntax-error.ts';
 import { DEFAULT_BUDGET } from '../../../expression/syntax/limits.ts';
-import type { WebhookTrigger } from '../../../ensemble/ensemble.ts';
 import type { FindScope, WebhookDelivery } from '../../../webhook/webhook.ts';
 import type { Path } from '../../source/problem.ts';
 import type { KnownNames } from '../names/outermost-names.ts';

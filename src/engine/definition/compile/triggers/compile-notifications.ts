@@ -3,8 +3,6 @@
 import { toMs } from '../../../base/time/duration.ts';
 import { oneOf, quoted } from '../../../base/wording.ts';
 import type { NotifiedEvent } from '../../../delivery/delivery.ts';
-import type { EmailNotification, NotificationDefinition, WebhookNotification } from '../../../ensemble/ensemble.ts';
-import { type Address, readAddress } from '../../../operation/mail-fields.ts';
 import {
   DEFAULT_RETRIES,
   DEFAULT_TIMEOUT_MS,
@@ -16,11 +14,13 @@ import {
   type WebhookTarget,
   webhookReceiver,
 } from '../../../delivery/notification.ts';
+import type { EmailNotification, NotificationDefinition, WebhookNotification } from '../../../ensemble/ensemble.ts';
+import { type Address, readAddress } from '../../../operation/mail-fields.ts';
 import { keyOf } from '../../../signing/signature-schemes.ts';
 import type { Path } from '../../source/problem.ts';
 import { compileSecrets } from '../config/compile-secrets.ts';
-import type { FlowContext } from '../resolve-agent.ts';
 import { compileSetting, isAssumed, type LaterNames, readSetting } from '../config/setting-text.ts';
+import type { FlowContext } from '../resolve-agent.ts';
 
 /** What the compiler of notifications needs of its caller. */
 export type NotificationContext = Pick<FlowContext, 'host' | 'report' | 'dropped'>;

@@ -2,12 +2,12 @@
 
 import { sha256 } from '@noble/hashes/sha2.js';
 import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js';
-import { createTicks, cronProblem, isTimeZone, timeZones } from '../../../base/time/cron.ts';
 import { equalJson, type Json } from '../../../base/json/json.ts';
 import { suggestName } from '../../../base/suggest-name.ts';
+import { createTicks, cronProblem, isTimeZone, timeZones } from '../../../base/time/cron.ts';
 import type { CompiledSchedule } from '../../../compiled/compiled-ensemble.ts';
-import type { ValueCheck } from '../../../json-schema/rule.ts';
 import type { EnsembleDefinition, ScheduleTrigger } from '../../../ensemble/ensemble.ts';
+import type { ValueCheck } from '../../../json-schema/rule.ts';
 import type { Path } from '../../source/problem.ts';
 import { refuseExpressions } from '../config/refuse-expressions.ts';
 import type { FlowContext } from '../resolve-agent.ts';

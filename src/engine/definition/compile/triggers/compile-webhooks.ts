@@ -1,14 +1,14 @@
 /** Compiles the webhooks of an ensemble, and checks what the forms can't check: access is denied by default, secrets resolve, paths are unique. */
 
 import type { EnsembleDefinition, WebhookTrigger } from '../../../ensemble/ensemble.ts';
-import { methodsOf, type SignatureScheme, type Webhook, type WebhookAccess } from '../../../webhook/webhook.ts';
 import { keyOf } from '../../../signing/signature-schemes.ts';
+import { methodsOf, type SignatureScheme, type Webhook, type WebhookAccess } from '../../../webhook/webhook.ts';
 import type { Path } from '../../source/problem.ts';
-import { compileDelivery } from './compile-delivery.ts';
 import { compileSecrets } from '../config/compile-secrets.ts';
+import { isAssumed, readSetting } from '../config/setting-text.ts';
 import type { KnownNames } from '../names/outermost-names.ts';
 import type { FlowContext } from '../resolve-agent.ts';
-import { isAssumed, readSetting } from '../config/setting-text.ts';
+import { compileDelivery } from './compile-delivery.ts';
 
 /** Paths of the service: `/api`, `/ensembles`, which works without the prefix, the links that send signals, and those that it will have. */
 const OWN_PATH = /^\/(?:(?:api|ensembles|signals|dashboard|metrics)(?:\/|$)|$)/i;

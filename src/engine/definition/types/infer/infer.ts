@@ -1,7 +1,7 @@
 /** Infers the type of an expression from its syntax tree, and finds what can't be right in it. */
 
-import type { ArrowNode, CallNode, Node } from '../../../expression/syntax/ast.ts';
 import { suggestName } from '../../../base/suggest-name.ts';
+import type { ArrowNode, CallNode, Node } from '../../../expression/syntax/ast.ts';
 import { ARROW_TYPES, type ArrowType } from '../arrow-types.ts';
 import { itemOf, SIGNATURES } from '../function-types.ts';
 import type { LevelTypes } from '../place.ts';
@@ -14,8 +14,8 @@ import {
   literal,
   mayBe,
   NUMBER,
-  namesOf,
   nameOfType,
+  namesOf,
   recordOf,
   required,
   type Type,
@@ -28,7 +28,7 @@ import { assume } from './assume.ts';
 import { type InferContext, impossible } from './infer-context.ts';
 import { assumeNull } from './narrow.ts';
 import { inferBinary } from './operators.ts';
-import { textKey, inferPath } from './read-path.ts';
+import { inferPath, textKey } from './read-path.ts';
 
 export function infer(node: Node, context: InferContext): Type {
   if (context.fuel.left-- <= 0) return ANY;

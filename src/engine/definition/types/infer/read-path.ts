@@ -1,8 +1,8 @@
 /** The types of names and paths: inputs, items, the results of steps, and the fields of all of them. */
 
 import type { Node } from '../../../expression/syntax/ast.ts';
-import { keyOf, type LevelTypes, type StepResult } from '../place.ts';
 import { SIGNATURES } from '../function-types.ts';
+import { keyOf, type LevelTypes, type StepResult } from '../place.ts';
 import { ANY, NULL, NUMBER, type Type, union, withoutNull } from '../type.ts';
 import type { InferContext } from './infer-context.ts';
 import { readLink } from './read-field.ts';

@@ -1,9 +1,9 @@
 /** The agent that a step runs, with what the step sets in it, and the names that steps declare. */
 
-import type { Path } from '../../source/problem.ts';
 import type { AgentBehaviour, AgentDefinition, AgentStep, StepDefinition } from '../../../ensemble/ensemble.ts';
-import { withStepFields } from '../../../ensemble/step-fields.ts';
 import { innerLists } from '../../../ensemble/inner-lists.ts';
+import { withStepFields } from '../../../ensemble/step-fields.ts';
+import type { Path } from '../../source/problem.ts';
 import type { Walker } from './walker.ts';
 
 export interface Agent {

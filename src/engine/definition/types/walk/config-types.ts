@@ -1,8 +1,8 @@
 /** The types of a config: what each key takes, and where null would do harm. */
 
-import type { Path } from '../../source/problem.ts';
 import type { ParsedPart } from '../../../expression/syntax/parsed-expressions.ts';
 import type { NeededValue } from '../../../operation/operation.port.ts';
+import type { Path } from '../../source/problem.ts';
 import {
   ANY,
   intersects,

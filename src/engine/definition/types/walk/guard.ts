@@ -1,10 +1,10 @@
 /** Conditions of steps, and the result that a step declares when it ends. */
 
-import type { Path } from '../../source/problem.ts';
 import type { Node } from '../../../expression/syntax/ast.ts';
-import { COMPLETED, FAILED, keyOf, type LevelTypes, NOT_RUN, type Place, SKIPPED } from '../place.ts';
+import type { Path } from '../../source/problem.ts';
 import { assume, impliedKey } from '../infer/assume.ts';
 import { infer } from '../infer/infer.ts';
+import { COMPLETED, FAILED, keyOf, type LevelTypes, NOT_RUN, type Place, SKIPPED } from '../place.ts';
 import { NULL, type Type, union } from '../type.ts';
 import { type At, contextOf, type Walker } from './walker.ts';
 

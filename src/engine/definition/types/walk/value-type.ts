@@ -1,10 +1,10 @@
 /** The types of values with expressions in their texts. */
 
 import type { Json } from '../../../base/json/json.ts';
-import type { Path } from '../../source/problem.ts';
 import type { ParsedPart } from '../../../expression/syntax/parsed-expressions.ts';
 import { isAt, isInPart, type NeededValue } from '../../../operation/needed-value.ts';
 import type { Operation } from '../../../operation/operation.port.ts';
+import type { Path } from '../../source/problem.ts';
 import { infer } from '../infer/infer.ts';
 import { type Field, listOf, literal, recordOf, required, type Scalar, STRING, type Type, union } from '../type.ts';
 import { checkConfigValue, checkNeeded } from './config-types.ts';

@@ -1,12 +1,12 @@
 /** The types of an agent step: its input, its config, its routes and its output. */
 
+import { isMap } from '../../../base/json/is-map.ts';
 import type { JsonObject } from '../../../base/json/json.ts';
 import type { AgentStep } from '../../../ensemble/ensemble.ts';
 import type { AgentCall, AnyOperation } from '../../../operation/operation.port.ts';
 import { type AnySchema, isStandardSchema } from '../../../operation/standard-schema.port.ts';
-import { isMap } from '../../../base/json/is-map.ts';
-import { findMisfit, refine } from '../accepts.ts';
 import type { Path } from '../../source/problem.ts';
+import { findMisfit, refine } from '../accepts.ts';
 import { COMPLETED, keyOf, Place } from '../place.ts';
 import { ANY, literal, NUMBER, nullByAccident, recordOf, required, STRING, type Type, union } from '../type.ts';
 import { type Agent, agentOf } from './agent-of-step.ts';

@@ -2,11 +2,11 @@
 
 import type { IfStep, SwitchStep, TryStep } from '../../../ensemble/ensemble.ts';
 import type { Node } from '../../../expression/syntax/ast.ts';
-import { keyOf, type Place } from '../place.ts';
 import { assume, impliedKey } from '../infer/assume.ts';
 import { infer } from '../infer/infer.ts';
 import type { InferContext } from '../infer/infer-context.ts';
 import { nearestValue } from '../infer/operators.ts';
+import { keyOf, type Place } from '../place.ts';
 import { ANY, isNever, literal, mayBe, NULL, nameOfType, type Type, withoutNull } from '../type.ts';
 import { narrowTo, valuesOf, withoutValue } from '../values-of-type.ts';
 import { stepNames } from './agent-of-step.ts';

@@ -1,9 +1,9 @@
 /** The types of blocks that run their steps many times or at once: `foreach`, `parallel` and `while`. */
 
 import type { ForeachStep, ParallelStep, WhileStep } from '../../../ensemble/ensemble.ts';
-import { FAILED, keyOf, type LevelTypes, NOT_RUN, SKIPPED } from '../place.ts';
 import { assume } from '../infer/assume.ts';
 import { infer } from '../infer/infer.ts';
+import { FAILED, keyOf, type LevelTypes, NOT_RUN, SKIPPED } from '../place.ts';
 import {
   ANY,
   isNever,

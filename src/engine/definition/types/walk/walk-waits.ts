@@ -1,7 +1,7 @@
 /** The types of steps without a block: `wait`, `sleep`, and the start of another ensemble. */
 
-import type { CallNode, Node } from '../../../expression/syntax/ast.ts';
 import type { EnsembleStep, SleepStep, WaitStep } from '../../../ensemble/ensemble.ts';
+import type { CallNode, Node } from '../../../expression/syntax/ast.ts';
 import { mayHaveFields } from '../infer/infer.ts';
 import {
   ANY,

@@ -1,6 +1,5 @@
 /** What the walk over a definition holds, and how it reports. */
 
-import type { Path, Problem } from '../../source/problem.ts';
 import type {
   AgentBehaviour,
   AgentDefinition,
@@ -11,10 +10,11 @@ import type { FunctionTable } from '../../../expression/functions/function-table
 import type { ParsedExpressions } from '../../../expression/syntax/parsed-expressions.ts';
 import type { AnyOperation } from '../../../operation/operation.port.ts';
 import type { StandardSchema } from '../../../operation/standard-schema.port.ts';
+import type { Path, Problem } from '../../source/problem.ts';
 import type { SchemaTypes } from '../from-json-schema.ts';
-import { COMPLETED, FAILED, type LevelTypes, NOT_RUN, type Place, SKIPPED } from '../place.ts';
 import { infer } from '../infer/infer.ts';
 import type { InferContext } from '../infer/infer-context.ts';
+import { COMPLETED, FAILED, type LevelTypes, NOT_RUN, type Place, SKIPPED } from '../place.ts';
 import { ANY, type Type } from '../type.ts';
 
 /** What other ensembles need to know of one. */

@@ -1,30 +1,29 @@
 /** Jobs that cancel, retry, move or delete many executions, as the public `orchestrator.jobs`. Each step is stored, so any process continues them. */
 
+import type { Principal } from '../../engine/access/token.ts';
 import { OrchestratorError } from '../../engine/base/errors.ts';
-import type { JsonObject } from '../../engine/base/json/json.ts';
+import type { Json, JsonObject } from '../../engine/base/json/json.ts';
 import { refuseUnknownKeys } from '../../engine/base/read-options.ts';
 import { oneOf, quoted } from '../../engine/base/wording.ts';
-import { type ExecutionStatus, isFinal } from '../../engine/execution/execution.ts';
+import { type ExecutionStatus, isFinal, JOB_ACTIONS, type JobAction } from '../../engine/execution/execution.ts';
 import { endedBadly } from '../../engine/execution/execution-record.ts';
 import type { IdSource } from '../../engine/execution/id.ts';
-import type { Principal } from '../../engine/access/token.ts';
 import type { Clock } from '../../engine/host/clock.port.ts';
 import type { ExecutionPosition } from '../../engine/storage/storage.port.ts';
-import { checkPrincipal } from '../options/options.ts';
-import { type ExecutionSelection, readExecutionFilter } from '../runs/execution-filter.ts';
 import { checkTarget } from '../change/move.ts';
 import type { NameMap } from '../change/same-steps.ts';
+import { type ExecutionSelection, readExecutionFilter } from '../runs/execution-filter.ts';
 import type { JobDocuments } from './job-documents.ts';
-
-export type JobAction = 'cancel' | 'retry' | 'move' | 'delete';
+import { checkOperatorOptions, type OperatorOptions, readJsonOption } from './operator-options.ts';
 
 /** The executions that a job is for. */
 export type JobFilter = ExecutionSelection;
 
-export interface JobOptions {
+export interface JobOptions extends OperatorOptions {
   /**
    * `cancel` ends the active executions, `retry` retries those that ended badly, `move` gives the active ones another definition, as
-   * `executions.move` does, `delete` deletes the records of those that have ended. The other executions of the filter stay as they are.
+   * `executions.move` does, `complete` gives a step of the active ones and of those that ended badly its result, `delete` deletes the
+   * records of those that have ended. The other executions of the filter stay as they are.
    */
   readonly action: JobAction;
   /** At least one filter. Executions that are accepted after the job was created don't count. */
@@ -34,6 +33,14 @@ export interface JobOptions {
   /** With `move`: see `executions.move`. */
   readonly to?: string | undefined;
   readonly map?: NameMap | undefined;
+  /** With `retry`: see `executions.retry`. With `from` or `definition`, those that completed are retried too. */
+  readonly from?: string | undefined;
+  readonly definition?: string | undefined;
+  readonly input?: unknown | undefined;
+  readonly newKeys?: boolean | undefined;
+  /** With `complete`: see `executions.complete`. */
+  readonly key?: string | undefined;
+  readonly output?: unknown | undefined;
 }
 
 /** An execution for which a job failed. */
@@ -51,6 +58,15 @@ export interface Job {
   /** With `move`: the definition, and the names that have changed. */
   readonly to?: string;
   readonly map?: NameMap;
+  /** With `retry`. */
+  readonly from?: string;
+  readonly definition?: string;
+  readonly input?: Json;
+  readonly newKeys?: boolean;
+  /** With `complete`. */
+  readonly key?: string;
+  readonly output?: Json;
+  readonly reason?: string;
   /** Who created it, if a principal did. */
   readonly by?: { readonly tokenId: string; readonly name: string };
   /** `failed`: it can't continue, because of its filter, its quota or its token; `error` says why. What it has done stays. */
@@ -80,7 +96,7 @@ export interface Jobs {
   /** Newest first. */
   list(): Promise<readonly Job[]>;
   /** Stops a job. What it has done stays. A job that is not running stays as it is. @throws NOT_FOUND */
-  stop(id: string): Promise<Job>;
+  stop(id: string, options?: OperatorOptions): Promise<Job>;
 }
 
 /** A job as it is stored. */
@@ -94,7 +110,6 @@ export interface StoredJob extends Omit<Job, 'id' | 'by'> {
   readonly lease?: { readonly by: string; readonly until: number };
 }
 
-const ACTIONS: readonly JobAction[] = ['cancel', 'retry', 'move', 'delete'];
 const FILTER_KEYS = [
   'ensemble',
   'status',
@@ -122,18 +137,18 @@ export function createJobs({ stored, clock, ids, wake }: JobsDependencies): Jobs
   };
   return {
     async create(options) {
-      refuseUnknownKeys(options, ['action', 'filter', 'principal', 'to', 'map'], 'jobs.create');
-      const { action, principal, to, map } = options;
-      if (!ACTIONS.includes(action)) throw invalid(`\`action\` must be ${oneOf(ACTIONS)}`);
-      checkPrincipal(principal);
-      const filter = readFilter(action, options.filter);
+      checkOperatorOptions(options, 'jobs.create', OPTIONS);
+      const { action, principal, to, map, reason } = options;
+      if (!JOB_ACTIONS.includes(action)) throw invalid(`\`action\` must be ${oneOf(JOB_ACTIONS)}`);
+      refuseOtherOptions(action, options);
+      const filter = readFilter(options);
       if (action === 'move') checkTarget(to, map);
-      else if (to !== undefined || map !== undefined) throw invalid('`to` and `map` are for the action `move`');
+      const more = readMore(options);
       const createdAt = clock.now();
       const id = ids.id('job_', createdAt);
       const job: StoredJob = {
-        ...{ action, filter, ...(to !== undefined && { to }), ...(map && { map }) },
-        ...{ ...(principal && { principal }), status: 'running' },
+        ...{ action, filter, ...(to !== undefined && { to }), ...(map && { map }), ...more },
+        ...{ ...(principal && { principal }), ...(reason !== undefined && { reason }), status: 'running' },
         ...{ seen: 0, changed: 0, unchanged: 0, failed: 0, failures: [], createdAt },
       };
       await stored.create(id, job);
@@ -142,7 +157,8 @@ export function createJobs({ stored, clock, ids, wake }: JobsDependencies): Jobs
     },
     get: async (id) => orNotFound(id, await stored.change(String(id), () => undefined)),
     list: async () => (await stored.list()).map(({ id, job }) => toJob(id, job)).reverse(),
-    async stop(id) {
+    async stop(id, options = {}) {
+      checkOperatorOptions(options, 'jobs.stop');
       const stopped = (job: StoredJob): StoredJob | undefined =>
         job.status === 'running' ? { ...job, status: 'stopped', finishedAt: clock.now() } : undefined;
       return orNotFound(id, await stored.change(String(id), stopped));
@@ -151,24 +167,62 @@ export function createJobs({ stored, clock, ids, wake }: JobsDependencies): Jobs
 }
 
 /** @throws INVALID_REQUEST, TypeError */
-function readFilter(action: JobAction, filter: JobFilter): JsonObject {
+function readFilter({ action, filter, from, definition }: JobOptions): JsonObject {
   refuseUnknownKeys(filter, FILTER_KEYS, 'jobs.create: filter');
   const { limit: _limit, ...query } = readExecutionFilter(filter).query;
   const { since, until, status } = query;
   if (since !== undefined && until !== undefined && since >= until)
     throw invalid('`filter.since` must be before `filter.until`');
-  const problem = status && statusProblem(action, status);
+  const isAny = from !== undefined || definition !== undefined;
+  const problem = status && statusProblem(action, status, isAny);
   if (problem) throw invalid(problem);
   if (Object.keys(query).length > 0) return query as unknown as JsonObject;
   throw invalid('`filter` must have at least one filter; `{ "until": <now> }` means every execution');
 }
 
+/** The options of each action, besides those of all. */
+const OF_ACTION: Partial<Record<JobAction, readonly (keyof JobOptions)[]>> = {
+  move: ['to', 'map'],
+  retry: ['from', 'definition', 'input', 'newKeys'],
+  complete: ['key', 'output'],
+};
+const OPTIONS: readonly (keyof JobOptions)[] = ['action', 'filter', ...Object.values(OF_ACTION).flat()];
+
+/** @throws INVALID_REQUEST */
+function refuseOtherOptions(action: JobAction, options: JobOptions): void {
+  for (const [other, names] of Object.entries(OF_ACTION))
+    if (other !== action && names.some((name) => options[name] !== undefined))
+      throw invalid(`${oneOf(names, 'and')} are for the action \`${other}\``);
+}
+
+/** What each execution is retried or completed with. @throws INVALID_REQUEST, INVALID_INPUT */
+function readMore({ action, from, definition, input, newKeys, key, output }: JobOptions) {
+  if (action === 'complete') {
+    if (typeof key !== 'string' || key === '')
+      throw invalid('`key` must be the key of a step, such as `flow[2]`, or its name');
+    if (output === undefined) throw invalid('`output` is missing; null is a result, too');
+    return { key, output: readJsonOption(output, '`output`') };
+  }
+  for (const [name, value] of Object.entries({ from, definition }))
+    if (value !== undefined && (typeof value !== 'string' || value === '')) throw invalid(`\`${name}\` must be a text`);
+  return {
+    ...(from !== undefined && { from }),
+    ...(definition !== undefined && { definition }),
+    ...(input !== undefined && { input: readJsonOption(input, '`input`') }),
+    ...(newKeys !== undefined && { newKeys }),
+  };
+}
+
 /** A filter that no execution of the action can fit is a mistake. */
-function statusProblem(action: JobAction, status: ExecutionStatus): string | undefined {
+function statusProblem(action: JobAction, status: ExecutionStatus, isAny: boolean): string | undefined {
   const isOver = isFinal(status);
-  if ((action === 'cancel' || action === 'move') && isOver)
+  if (action === 'complete' && status === 'completed') return '`complete` is for executions that have not completed';
+  if ((action === 'cancel' || action === 'move' || action === 'pause') && isOver)
     return `\`${action}\` is for active executions, and \`${status}\` has ended`;
+  if (action === 'resume' && status !== 'paused')
+    return `\`resume\` is for executions that are paused, and \`${status}\` is not`;
   if (action === 'delete' && !isOver) return `\`delete\` is for executions that have ended, and \`${status}\` has not`;
+  if (action === 'retry' && isAny && isOver) return undefined;
   if (action === 'retry' && !endedBadly({ status }))
     return `\`retry\` is for executions that ended badly, and \`${status}\` has not`;
   return undefined;

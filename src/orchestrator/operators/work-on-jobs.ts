@@ -8,8 +8,8 @@ import type { IdSource } from '../../engine/execution/id.ts';
 import type { Clock } from '../../engine/host/clock.port.ts';
 import type { Logger } from '../../engine/host/logger.port.ts';
 import type { ExecutionQuery, Storage } from '../../engine/storage/storage.port.ts';
-import type { Executions } from '../runs/executions.ts';
 import type { MoveOne, Mover } from '../change/move.ts';
+import type { Executions } from '../runs/executions.ts';
 import type { AdvanceOptions, TimedTask } from '../timed/timed-work.ts';
 import type { JobDocuments } from './job-documents.ts';
 import type { JobFailure, StoredJob } from './jobs.ts';
@@ -17,7 +17,7 @@ import type { JobFailure, StoredJob } from './jobs.ts';
 export interface JobWorkDependencies {
   readonly storage: Pick<Storage, 'executions' | 'tokens' | 'capabilities'>;
   readonly stored: JobDocuments<StoredJob>;
-  readonly executions: Pick<Executions, 'cancel' | 'retry'>;
+  readonly executions: Pick<Executions, 'cancel' | 'retry' | 'pause' | 'resume' | 'complete'>;
   readonly mover: Pick<Mover, 'prepare'>;
   readonly clock: Clock;
   readonly ids: IdSource;
@@ -58,8 +58,10 @@ const STEP_MS = 500;
 const MIN_STEP_MS = 50;
 const PAGE = 100;
 /** How many executions are changed at once, at most. Retries follow each other, so that a full queue stops them at one place. */
-const AT_ONCE = { cancel: 10, retry: 1, move: 10, delete: PAGE };
+const AT_ONCE = { cancel: 10, retry: 1, move: 10, pause: 10, resume: 10, complete: 1, delete: PAGE };
 const HELD_UP_MS = 1_000;
+/** Errors of a start that is possible later. */
+const HOLD_UP = ['OVERLOADED', 'CONCURRENT_LIMIT_EXCEEDED', 'RATE_LIMIT_EXCEEDED'] as const;
 /** How often a process looks for jobs of processes that died. */
 const LOOK_EVERY_MS = 10_000;
 const MAX_FAILURES = 100;
@@ -68,13 +70,8 @@ const TOKEN_ID = /^tok_[0-9A-Z]{26}$/;
 
 export function createJobTask(dependencies: JobWorkDependencies): TimedTask {
   const { storage, stored, clock, ids, logger, wake } = dependencies;
-  const portions = {
-    pages: inPortions(clock, PAGE),
-    cancel: inPortions(clock, AT_ONCE.cancel),
-    retry: inPortions(clock, AT_ONCE.retry),
-    move: inPortions(clock, AT_ONCE.move),
-    delete: inPortions(clock, AT_ONCE.delete),
-  };
+  const ofAction = Object.entries(AT_ONCE).map(([action, size]) => [action, inPortions(clock, size)]);
+  const portions: Step['portions'] = { ...Object.fromEntries(ofAction), pages: inPortions(clock, PAGE) };
   let me: string | undefined;
   let isLooking = false;
 
@@ -228,15 +225,23 @@ function note(progress: Progress, { createdAt, id }: Execution, outcome: Outcome
 
 async function act(
   { executions }: JobWorkDependencies,
-  { action, principal }: StoredJob,
+  job: StoredJob,
   moveOne: MoveOne,
   record: Execution,
 ): Promise<Outcome | 'held-up'> {
   const { id: executionId } = record;
+  const { action } = job;
+  const by = { principal: job.principal, reason: job.reason };
   try {
     if (action === 'cancel') {
       if (isFinal(record.status)) return 'unchanged';
       await executions.cancel(executionId);
+    } else if (action === 'pause' || action === 'resume') {
+      if (isFinal(record.status) || (action === 'resume') !== (record.status === 'paused')) return 'unchanged';
+      await executions[action](executionId);
+    } else if (action === 'complete') {
+      if (record.status === 'completed' || record.retriedBy !== undefined) return 'unchanged';
+      await executions.complete(executionId, job.key ?? '', job.output, by);
     } else if (action === 'move') {
       if (isFinal(record.status)) return 'unchanged';
       const moved = await moveOne(executionId, record.ensemble);
@@ -244,15 +249,18 @@ async function act(
       return moved === 'moved' ? 'changed' : 'unchanged';
     } else {
       // The retry of an execution is listed by itself.
-      if (!endedBadly(record) || record.retriedBy !== undefined) return 'unchanged';
-      await executions.retry(executionId, principal ? { principal } : {});
+      const { from, definition, input, newKeys } = job;
+      const isAny = (from ?? definition) !== undefined && isFinal(record.status);
+      if (!(isAny || endedBadly(record)) || record.retriedBy !== undefined) return 'unchanged';
+      await executions.retry(executionId, { ...by, from, definition, input, newKeys });
     }
     return 'changed';
   } catch (error) {
-    if (isOrchestratorError(error, 'OVERLOADED') || isOrchestratorError(error, 'CONCURRENT_LIMIT_EXCEEDED'))
-      return 'held-up';
+    if (HOLD_UP.some((code) => isOrchestratorError(error, code))) return 'held-up';
     // It has ended, or was deleted, since it was listed.
-    if (isOrchestratorError(error, 'CONFLICT') || isOrchestratorError(error, 'NOT_FOUND')) return 'unchanged';
+    const isGone = isOrchestratorError(error, 'CONFLICT') || isOrchestratorError(error, 'NOT_FOUND');
+    const tellsConflicts = action === 'complete' || (job.from ?? job.definition) !== undefined;
+    if (isGone && !(tellsConflicts && isOrchestratorError(error, 'CONFLICT'))) return 'unchanged';
     const { code = 'INTERNAL', message = String(error) } = error as { code?: string; message?: string };
     return { executionId, code, message };
   }

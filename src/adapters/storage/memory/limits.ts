@@ -1,0 +1,189 @@
+/** The limits that executions in the memory storage run under: how many executions are held under each, or began under a rate. */
+
+import {
+  type FlowLimit,
+  isListed,
+  isQueueFull,
+  type ListedExecution,
+  limitId,
+  queueOf,
+  tooMany,
+} from '../../../engine/execution/limits/flow-limit.ts';
+import {
+  freeOfRate,
+  nextOfRate,
+  type Rate,
+  type RateUse,
+  UNUSED,
+  useRate,
+} from '../../../engine/execution/limits/rate-window.ts';
+
+/** A limit with one key. */
+export interface HeldLimit {
+  readonly id: string;
+  readonly name: string;
+  readonly key: string;
+  max: number;
+  rate: Rate | undefined;
+  since: number;
+  use: RateUse;
+  /** How many executions under it are held. */
+  held: number;
+  /** How many executions under it have not ended. */
+  open: number;
+  /** The lanes that wait for a free slot of it. The first has waited longest. */
+  readonly parked: Set<string>;
+  /** The ids of the executions that have not ended, in the order of their starts, as far as they are listed. */
+  readonly listed: Set<string>;
+}
+
+/** The limits of one execution. */
+export interface HeldLimits {
+  readonly queue: string;
+  readonly all: readonly HeldLimit[];
+}
+
+/** What an execution was accepted with. */
+export interface JoinedLimits {
+  /** What it needs to begin. */
+  readonly first: HeldLimits;
+  /** What it needs to continue after that. Undefined: nothing. */
+  readonly later: HeldLimits | undefined;
+  /** What it keeps until its end. */
+  readonly kept: readonly HeldLimit[];
+}
+
+export interface MemoryLimits {
+  /** The limits of an execution that is accepted. A number that is newer than the known one replaces it. */
+  join(id: string, limits: readonly FlowLimit[], now: number): JoinedLimits;
+  /** Stores numbers for all keys of limits. @returns the limits that have changed */
+  put(limits: readonly FlowLimit[]): readonly HeldLimit[];
+  /** Whether each of the limits has a free slot at an instant (Unix ms), and no lane waits for one. */
+  mayJoin(limits: readonly FlowLimit[], now: number): boolean;
+  /** Whether one more execution, which does not begin, is one too many. */
+  isFull(limits: readonly FlowLimit[], now: number): boolean;
+  /** The ids of executions that are too many, now that one has joined. */
+  tooMany(limits: readonly FlowLimit[], now: number): readonly string[];
+  /** An execution has ended. @returns the lanes that wait for limits under which nothing is left */
+  leave(id: string, limits: JoinedLimits): readonly string[];
+}
+
+/** Unix ms from which on an execution may take a slot, as far as it is known. */
+export function freeAt({ held, max, rate, use }: HeldLimit): number {
+  if (rate) return nextOfRate(rate, use, 0);
+  return held < max ? 0 : Number.POSITIVE_INFINITY;
+}
+
+export function freeOf({ held, max, rate, use }: HeldLimit, now: number): number {
+  return rate ? freeOfRate(rate, use, now) : max - held;
+}
+
+const MIN_SWEEP = 1000;
+
+/** An execution takes slots, or gives them back. @param change - 1 or -1 */
+export function takeSlots(limits: readonly HeldLimit[], change: number, now: number): void {
+  for (const limit of limits) {
+    if (!limit.rate) limit.held += change;
+    else if (change > 0) limit.use = useRate(limit.rate, limit.use, 1, now);
+  }
+}
+
+/** @param describe - undefined for an execution that is cancelled, or is in no queue any more */
+export function memoryLimits(describe: (id: string) => ListedExecution | undefined): MemoryLimits {
+  const known = new Map<string, HeldLimit>();
+  /** The newest number for all keys of a limit, by its name. */
+  const named = new Map<string, FlowLimit>();
+  /** At this number, rates are forgotten of which nothing is used any more. */
+  let sweepAt = MIN_SWEEP;
+  const listedUnder = ({ listed }: HeldLimit) => [...listed].flatMap((id) => describe(id) ?? []);
+  const newLimit = (given: FlowLimit): HeldLimit => {
+    const { name, key } = given;
+    const newest = named.get(name);
+    const { max, since, period, burst } = newest && newest.since > given.since ? newest : given;
+    return {
+      ...{
+        id: limitId(given),
+        name,
+        key,
+        max,
+        since,
+        use: UNUSED,
+        held: 0,
+        open: 0,
+        parked: new Set(),
+        listed: new Set(),
+      },
+      rate: period === undefined ? undefined : { max, period, burst },
+    };
+  };
+  const renew = (limit: HeldLimit, given: FlowLimit) => {
+    if (given.since <= limit.since) return;
+    const { max, since, rate } = newLimit(given);
+    Object.assign(limit, { max, since, rate });
+  };
+  return {
+    join(id, limits, now) {
+      if (known.size > sweepAt) {
+        for (const [at, limit] of known) if (limit.open === 0 && freeOf(limit, now) === limit.max) known.delete(at);
+        sweepAt = Math.max(MIN_SWEEP, 2 * known.size);
+      }
+      const all = limits.map((given) => {
+        const at = limitId(given);
+        const limit = known.get(at) ?? newLimit(given);
+        renew(limit, given);
+        limit.open += 1;
+        if (isListed(given)) limit.listed.add(id);
+        known.set(at, limit);
+        return { given, limit };
+      });
+      const of = (some: typeof all): HeldLimits => ({
+        queue: queueOf(some.map(({ given }) => given)),
+        all: some.map(({ limit }) => limit),
+      });
+      const later = all.filter(({ given }) => given.period === undefined && !given.hold);
+      return {
+        first: of(all),
+        later: later.length > 0 ? of(later) : undefined,
+        kept: of(all.filter(({ given }) => given.hold)).all,
+      };
+    },
+    put(limits) {
+      const newer = limits.filter(({ name, since }) => since > (named.get(name)?.since ?? Number.NEGATIVE_INFINITY));
+      for (const limit of newer) named.set(limit.name, limit);
+      return [...known.values()].filter((limit) => {
+        const given = newer.find(({ name }) => name === limit.name);
+        if (given) renew(limit, given);
+        return given !== undefined;
+      });
+    },
+    mayJoin: (limits, now) =>
+      limits.every((given) => {
+        const limit = known.get(limitId(given));
+        if (!limit) return true;
+        const { max, rate } = given.since > limit.since ? newLimit(given) : limit;
+        return freeOf({ ...limit, max, rate }, now) > 0 && limit.parked.size === 0;
+      }),
+    isFull: (limits, now) =>
+      limits.some((given) => {
+        const limit = known.get(limitId(given));
+        return isQueueFull(given, freeOf(limit ?? newLimit(given), now), limit ? listedUnder(limit) : []);
+      }),
+    tooMany: (limits, now) =>
+      limits.flatMap((given) => {
+        const limit = given.over && known.get(limitId(given));
+        return limit ? tooMany(given, freeOf(limit, now), listedUnder(limit)) : [];
+      }),
+    leave(id, { first }) {
+      return first.all.flatMap((limit) => {
+        limit.listed.delete(id);
+        limit.open -= 1;
+        if (limit.open > 0) return [];
+        // A rate remembers what began.
+        if (!limit.rate) known.delete(limit.id);
+        const lanes = [...limit.parked];
+        limit.parked.clear();
+        return lanes;
+      });
+    },
+  };
+}

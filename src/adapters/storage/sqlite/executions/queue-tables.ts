@@ -1,0 +1,244 @@
+/** The queues of executions that run under limits, in SQLite. Every call is inside a transaction, so nothing needs a lock of its own. */
+
+import { type FlowLimit, type ListedExecution, limitId } from '../../../../engine/execution/limits/flow-limit.ts';
+import { readJson } from '../../sql/columns.ts';
+import { DUE_IN_SQLITE } from '../../sql/due.ts';
+import { PAUSES_IN_SQLITE } from '../../sql/pauses.ts';
+import type { QueueTables } from '../../sql/queues/claim-queues.ts';
+import { limitColumns, namedId, readLimitStates, rowsOfLimits } from '../../sql/queues/limit-state.ts';
+import type { SqlConnection, SqlRow, SqlValue } from '../drivers/driver.ts';
+import { toLiteral } from '../tables/columns.ts';
+import { HELD } from '../tables/names.ts';
+
+/** What a claim from the queues gets of the claim around it. */
+export interface ClaimRows {
+  /** Selects what a claim returns, from the table of executions. */
+  readonly select: string;
+  /** Which executions may be claimed, in SQL, with its parameters. */
+  readonly isOpen: string;
+  readonly open: readonly SqlValue[];
+  hasCallerSlot(row: SqlRow): boolean;
+  claim(rows: readonly SqlRow[]): void;
+}
+
+export interface Queues {
+  /** Whether a queue is ready, or becomes so at an instant (Unix ms), and whether one waits for a free slot. */
+  next(): { readonly isReady: boolean; readonly isBlocked: boolean; readonly arrivesAt: number | undefined };
+  /** @param rows - for a claim */
+  tables(rows?: ClaimRows): QueueTables<SqlRow>;
+}
+
+/** For a caller that claims nothing. */
+const NO_ROWS: ClaimRows = {
+  ...{ select: '', isOpen: '', open: [] },
+  hasCallerSlot: () => false,
+  claim() {},
+};
+
+/** Whether the execution of a slot has not ended, in SQL. @param here - the rows of a namespace */
+const isOpenIn = (here: string) =>
+  `EXISTS (SELECT 1 FROM ensemble_executions AS e WHERE e.${here} AND e.id = execution AND e.finished_at IS NULL)`;
+
+/** Whether a slot is taken, in SQL: its execution is held, or keeps its slots while it waits. @param here - the rows of a namespace */
+export const isTakenIn = (here: string) => `CASE WHEN held AND epoch > 0 THEN ${isOpenIn(here)} ELSE EXISTS (
+    SELECT 1 FROM ${HELD} WHERE ${here} AND owner IS NOT NULL AND id = execution AND epoch = ensemble_slots.epoch) END`;
+
+export function createQueues(connection: SqlConnection, namespace: string): Queues {
+  const here = `namespace = ${toLiteral(namespace)}`;
+  const listed = '(SELECT value FROM json_each(?))';
+  const isDue = `EXISTS (
+    SELECT 1 FROM ensemble_executions WHERE ${here} AND queue = ensemble_queues.id AND due_at IS NOT NULL AND due_at <= ?)`;
+  const selectReady = connection.prepare(`SELECT 1 FROM ensemble_queues WHERE ${here} AND ready LIMIT 1`);
+  const selectBlocked = connection.prepare(
+    `SELECT 1 FROM ensemble_queues WHERE ${here} AND blocked_by IS NOT NULL LIMIT 1`,
+  );
+  const selectArrival = connection.prepare(
+    `SELECT (SELECT min(due_at) FROM ensemble_arrivals WHERE ${here} AND freed) AS free_at,
+      (SELECT min(due_at) FROM ensemble_arrivals WHERE ${here} AND NOT freed) AS due`,
+  );
+  const [isOpen, isTaken] = [isOpenIn(here), isTakenIn(here)];
+  const prepare = () => ({
+    selectArrivals: connection.prepare(
+      `SELECT * FROM (SELECT seq, queue, limits, freed, execution FROM ensemble_arrivals
+        WHERE ${here} AND NOT freed AND due_at <= ? ORDER BY due_at LIMIT 1000)
+      UNION ALL SELECT * FROM (SELECT seq, queue, limits, freed, execution FROM ensemble_arrivals
+        WHERE ${here} AND freed AND due_at <= ? ORDER BY due_at LIMIT 1000)`,
+    ),
+    deleteArrivals: connection.prepare(`DELETE FROM ensemble_arrivals WHERE seq IN ${listed}`),
+    putQueue: connection.prepare(
+      `INSERT INTO ensemble_queues (namespace, id, ready) VALUES (${toLiteral(namespace)}, ?, 1)
+      ON CONFLICT (namespace, id) DO UPDATE SET ready = 1 WHERE NOT ready AND blocked_by IS NULL`,
+    ),
+    putLimit: connection.prepare(
+      `INSERT INTO ensemble_limits (namespace, id, name, max, since, period, burst) VALUES (${toLiteral(namespace)}, ?, ?, ?, ?, ?, ?)
+      ON CONFLICT (namespace, id) DO UPDATE SET max = excluded.max, since = excluded.since, period = excluded.period, burst = excluded.burst
+      WHERE since < excluded.since`,
+    ),
+    wake: connection.prepare(
+      `UPDATE ensemble_queues SET ready = 1, blocked_by = NULL WHERE ${here} AND id IN (
+        SELECT id FROM ensemble_queues WHERE ${here} AND blocked_by = ? ORDER BY blocked_at LIMIT ?)`,
+    ),
+    wakeNamed: connection.prepare(
+      `UPDATE ensemble_queues SET ready = 1, blocked_by = NULL WHERE ${here} AND blocked_by IS NOT NULL AND EXISTS (
+        SELECT 1 FROM ensemble_limits AS l WHERE l.${here} AND l.id = blocked_by AND l.name IN ${listed})`,
+    ),
+    selectQueues: connection.prepare(
+      `SELECT id FROM ensemble_queues WHERE ${here} AND ready AND id > ? ORDER BY id LIMIT ?`,
+    ),
+    selectLimits: connection.prepare(
+      `SELECT id, max, since, period, burst, used FROM ensemble_limits WHERE ${here} AND id IN ${listed}`,
+    ),
+    deleteSlots: connection.prepare(
+      `DELETE FROM ensemble_slots WHERE ${here} AND limit_id IN ${listed} AND NOT CASE WHEN listed THEN ${isOpen} ELSE ${isTaken} END`,
+    ),
+    countSlots: connection.prepare(
+      `SELECT limit_id, count(*) AS taken FROM ensemble_slots WHERE ${here} AND limit_id IN ${listed} AND (listed IS NULL OR ${isTaken})
+      GROUP BY limit_id`,
+    ),
+    ...ruleStatements(connection, here, toLiteral(namespace)),
+    selectDue: connection.prepare(
+      `SELECT 1 FROM ensemble_executions WHERE ${here} AND queue = ? AND due_at IS NOT NULL AND due_at <= ? LIMIT 1`,
+    ),
+    selectBlocked: connection.prepare(`SELECT 1 FROM ensemble_queues WHERE ${here} AND blocked_by = ? LIMIT 1`),
+    putSlot: connection.prepare(
+      `INSERT INTO ensemble_slots (namespace, limit_id, execution, epoch, held, listed) VALUES (${toLiteral(namespace)}, ?, ?, ?, ?, ?)
+      ON CONFLICT (namespace, limit_id, execution) DO UPDATE SET epoch = excluded.epoch`,
+    ),
+    settle: connection.prepare(
+      `UPDATE ensemble_queues SET ready = 0, blocked_by = CASE WHEN ${isDue} THEN ? END, blocked_at = ?
+      WHERE ${here} AND id = ? AND (? IS NOT NULL OR NOT ${isDue})`,
+    ),
+  });
+  // Most stores have no limits.
+  let prepared: ReturnType<typeof prepare> | undefined;
+  const heads = new Map<string, ReturnType<SqlConnection['prepare']>>();
+  const headsOf = ({ select, isOpen }: ClaimRows) => {
+    const sql = `${select} WHERE ${here} AND queue = ? AND due_at <= ? AND ${isOpen} ORDER BY due_at, ref LIMIT ?`;
+    const known = heads.get(sql) ?? connection.prepare(sql);
+    heads.set(sql, known);
+    return known;
+  };
+
+  return {
+    next() {
+      const { due, free_at: freeAt } = selectArrival.all([])[0] ?? {};
+      const isReady = selectReady.all([]).length > 0;
+      const isBlocked = selectBlocked.all([]).length > 0;
+      // What was freed is of use only to a queue that waits for it.
+      const instants = [due, isBlocked ? freeAt : null].filter((one) => typeof one === 'number');
+      return { isReady, isBlocked, arrivesAt: instants.length > 0 ? Math.min(...instants) : undefined };
+    },
+    tables(rows = NO_ROWS) {
+      prepared ??= prepare();
+      const on = prepared;
+      return {
+        takeArrivals(now) {
+          const found = on.selectArrivals.all([now, now]);
+          if (found.length > 0) on.deleteArrivals.run([JSON.stringify(found.map(({ seq }) => seq))]);
+          return found.map((row) => ({
+            queue: row.queue as string,
+            limits: readJson(row, 'limits', 'an arrival') as unknown as readonly FlowLimit[],
+            freed: row.freed === 1,
+            ...(typeof row.execution === 'string' && { late: row.execution }),
+          }));
+        },
+        putQueues(ids) {
+          for (const id of ids) on.putQueue.run([id]);
+        },
+        putLimits: (limits, areNamed) =>
+          limits.flatMap((limit) => {
+            const id = areNamed ? namedId(limit.name) : limitId(limit);
+            return on.putLimit.run([id, ...limitColumns(limit)]) > 0 ? [id] : [];
+          }),
+        wakeNamed: (names) => on.wakeNamed.run([JSON.stringify(names)]),
+        lock() {},
+        wake(wakes) {
+          for (const { limit, count } of wakes) on.wake.run([limit, count]);
+        },
+        lockReady: (after, most) => on.selectQueues.all([after, most]).map(({ id }) => id as string),
+        readLimits(limits) {
+          const ids = JSON.stringify(limits);
+          on.deleteSlots.run([ids]);
+          const taken = new Map(on.countSlots.all([ids]).map((row) => [row.limit_id, row.taken as number]));
+          const rows = on.selectLimits.all([JSON.stringify([...limits, ...rowsOfLimits(limits)])]);
+          return readLimitStates(limits, rows, taken);
+        },
+        putUses(uses) {
+          for (const [id, use] of uses) on.updateUse.run([JSON.stringify(use), id]);
+        },
+        wakeLater(wakes) {
+          for (const { limit, at } of wakes) on.insertWake.run([limitId(limit), JSON.stringify([limit]), at]);
+        },
+        list: (ids) =>
+          new Map(
+            ids.map((id) => [
+              id,
+              on.selectListed
+                .all([id])
+                .map((row): ListedExecution => ({ id: row.id as string, isQueued: row.queued === 1 })),
+            ]),
+          ),
+        cancel: (ids, now) => on.cancel.run([now, JSON.stringify(ids)]),
+        expire: (ids, now) => on.expire.run([now, JSON.stringify(ids)]),
+        heads: (turns, now) =>
+          turns.flatMap(({ id, most }) =>
+            headsOf(rows)
+              .all([id, now, ...rows.open, most])
+              .map((row) => ({ queue: id, row })),
+          ),
+        waitedFor: (asked, now) =>
+          new Set(
+            asked.flatMap(({ queue, limit, isShared }) =>
+              on.selectDue.all([queue, now]).length > 0 ||
+              on.selectBlocked.all([limit]).length > 0 ||
+              (isShared && selectReady.all([]).length > 0)
+                ? [queue]
+                : [],
+            ),
+          ),
+        hasCallerSlot: rows.hasCallerSlot,
+        claim(taken) {
+          rows.claim(taken);
+          return taken;
+        },
+        idOf: ({ queue, id, epoch, kept_until_end: kept }) => ({
+          ...{ queue: queue as string, execution: id as string, epoch: epoch as number },
+          ...(typeof kept === 'string' && { kept }),
+        }),
+        putSlots(slots) {
+          for (const { limit, execution, epoch, held, listed } of slots)
+            on.putSlot.run([limit, execution, epoch, held ? 1 : null, listed ? 1 : null]);
+        },
+        settle(queues, now) {
+          for (const { id, blockedBy } of queues) on.settle.run([now, blockedBy, now, id, blockedBy, now]);
+        },
+      };
+    },
+  };
+}
+
+/** The statements for rates, and for executions that are too many or too late. */
+function ruleStatements(connection: SqlConnection, here: string, namespace: string) {
+  const listed = '(SELECT value FROM json_each(?))';
+  return {
+    updateUse: connection.prepare(`UPDATE ensemble_limits SET used = ? WHERE ${here} AND id = ?`),
+    insertWake: connection.prepare(
+      `INSERT INTO ensemble_arrivals (namespace, freed, queue, limits, due_at) VALUES (${namespace}, 1, ?, ?, ?)`,
+    ),
+    selectListed: connection.prepare(
+      `SELECT e.id, e.status = 'queued' AS queued FROM ensemble_slots AS s
+      JOIN ensemble_executions AS e ON e.namespace = s.namespace AND e.id = s.execution
+      WHERE s.${here} AND s.limit_id = ? AND e.finished_at IS NULL AND e.cancel_requested = 0 AND (e.status <> 'queued' OR e.queue IS NOT NULL)
+      ORDER BY e.created_at, e.ref`,
+    ),
+    cancel: connection.prepare(
+      `UPDATE ensemble_executions AS e SET cancel_requested = 1, status = ${PAUSES_IN_SQLITE.status}, ${PAUSES_IN_SQLITE.left},
+        due_at = ${DUE_IN_SQLITE.cancelled('?')}
+      WHERE ${here} AND id IN ${listed} AND finished_at IS NULL`,
+    ),
+    expire: connection.prepare(
+      `UPDATE ensemble_executions AS e SET queue = NULL, due_at = min(e.due_at, ?)
+      WHERE ${here} AND id IN ${listed} AND finished_at IS NULL AND status = 'queued' AND queue IS NOT NULL AND owner IS NULL`,
+    ),
+  };
+}
