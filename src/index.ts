@@ -52,7 +52,7 @@ export type {
   SignalLinksOptions,
 } from './orchestrator/options/options.ts';
 export { createOrchestrator, type Orchestrator } from './orchestrator/create-orchestrator.ts';
-export type { ExecuteOptions, RetryOptions } from './orchestrator/runs/execute-options.ts';
+export type { ExecuteOptions, RetryOptions } from './orchestrator/runs/starts/execute-options.ts';
 export type { ExecutionHandle } from './orchestrator/runs/handles.ts';
 export type {
   AgentItem,

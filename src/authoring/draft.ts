@@ -2,13 +2,11 @@
 
 import type {
   AgentBehaviour,
-  ConcurrencyRule,
   EnsembleDefinition,
   EnsembleStep,
   ForeachStep,
   IfStep,
   ParallelStep,
-  RateRule,
   SleepStep,
   SwitchStep,
   TriggerDefinition,
@@ -16,6 +14,7 @@ import type {
   WaitStep,
   WhileStep,
 } from '../engine/ensemble/ensemble.ts';
+import type { ConcurrencyRule, RateRule } from '../engine/ensemble/flow-control.ts';
 import type { StandardSchema } from '../engine/operation/standard-schema.port.ts';
 import type { AnyConfig, CodeConfig, ConfigReference, OperationConfigs, WrittenConfig } from './operation-configs.ts';
 

@@ -11,7 +11,7 @@ import type { Execution } from '../engine/execution/execution.ts';
 import type { ExecutionHistory } from '../engine/execution/execution-history.ts';
 import { createOrchestrator, type Orchestrator } from '../orchestrator/create-orchestrator.ts';
 import { checkOptions, type OrchestratorOptions } from '../orchestrator/options/options.ts';
-import type { ExecuteOptions, RetryOptions } from '../orchestrator/runs/execute-options.ts';
+import type { ExecuteOptions, RetryOptions } from '../orchestrator/runs/starts/execute-options.ts';
 import type { ExecutionHandle } from '../orchestrator/runs/handles.ts';
 import { type ReplayResult, replayHistory } from '../testing-kit/replay/replay-history.ts';
 import { type StubHttp, stubHttp } from '../testing-kit/stub-http.ts';
@@ -127,6 +127,12 @@ function startProcess(
   const inner = createOrchestrator({ errors: { stack: true }, logger: false, ...rest, ...process.ports });
   const { awaited } = process;
   let closing: Promise<void> | undefined;
+  // A dry run has a time of its own, and on this clock only its bound: it must not be reached.
+  const unlessDry = <T>(
+    result: Promise<T>,
+    opts: ExecuteOptions | undefined,
+    why?: () => Promise<Error | undefined>,
+  ) => (opts?.dryRun ? result : awaited(result, why));
   const driven = (handle: ExecutionHandle) => ({ ...handle, result: () => awaited(handle.result()) });
   const unsentSignal = async () => {
     const { executions } = await inner.executions.list({ status: 'waiting' });
@@ -147,9 +153,9 @@ function startProcess(
   const orchestrator = {
     ...inner,
     execute: (name: string, input?: unknown, opts?: ExecuteOptions) =>
-      awaited(inner.execute(name, input, opts), unsentSignal),
+      unlessDry(inner.execute(name, input, opts), opts, unsentSignal),
     executeAgent: (name: string, input?: unknown, opts?: ExecuteOptions) =>
-      awaited(inner.executeAgent(name, input, opts)),
+      unlessDry(inner.executeAgent(name, input, opts), opts),
     start: async (name: string, input?: unknown, opts?: ExecuteOptions) => driven(await inner.start(name, input, opts)),
     startAgent: async (name: string, input?: unknown, opts?: ExecuteOptions) =>
       driven(await inner.startAgent(name, input, opts)),

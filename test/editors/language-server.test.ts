@@ -53,6 +53,8 @@ describe('completion', () => {
       'rate',
       'startWithin',
       'priority',
+      'debounce',
+      'batch',
       'perProcess',
       'execution',
     ];

@@ -2,7 +2,7 @@
 
 import type { Execution } from '../../src/engine/execution/execution.ts';
 import type { Script } from '../../src/operations/code/script.ts';
-import type { ExecuteOptions } from '../../src/orchestrator/runs/execute-options.ts';
+import type { ExecuteOptions } from '../../src/orchestrator/runs/starts/execute-options.ts';
 import type { ExecutionHandle } from '../../src/orchestrator/runs/handles.ts';
 import { createTestOrchestrator, type TestOrchestratorOptions } from '../../src/entries/testing.ts';
 

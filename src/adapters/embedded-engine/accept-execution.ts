@@ -41,7 +41,8 @@ export function acceptExecution(
   // While it closes, it queues what another process can run.
   if (settings.concurrency === 0 || options.repeatable || (isClosing && !runs.pending))
     return andThen(storeDefinition(engine, loaded.definition), () => queue(engine, execution, options));
-  const mustQueue = () => options.mayQueue && (runs.taken >= settings.concurrency || suspects.areActive);
+  const mustQueue = () =>
+    options.later || (options.mayQueue && (runs.taken >= settings.concurrency || suspects.areActive));
   const accepted = andThen(worker.register(), (by) => {
     startPolling(engine);
     const { pauses } = engine;
@@ -170,9 +171,9 @@ async function queueWithin(
   return QUEUED;
 }
 
-function queuedEntry(execution: NewExecution, { steps = [], charge, expects }: BeginOptions): CommitEntry {
+function queuedEntry(execution: NewExecution, { steps = [], charge, expects, later }: BeginOptions): CommitEntry {
   const { id: executionId, createdAt, dueSince: dueAt = createdAt } = execution;
-  const release = { status: 'queued', dueAt } as const;
+  const release = { status: 'queued', dueAt, ...later } as const;
   return { executionId, epoch: 0, start: execution, steps, charge, expects, release };
 }
 

@@ -2,7 +2,7 @@
 
 import type { ExecutionStep, StepStatus } from '../../engine/ensemble/execution-step.ts';
 import { placeOf } from '../../engine/ensemble/flow-places.ts';
-import { type Execution, isFinal } from '../../engine/execution/execution.ts';
+import { type Execution, isAtStep, isFinal } from '../../engine/execution/execution.ts';
 import { describeTimes, waitsOf } from '../progress/describe-waits.ts';
 import { count } from '../terminal/text.ts';
 import { END, type FlowGraph, type GraphPart, START } from './flow-graph.ts';
@@ -100,7 +100,7 @@ function statesIn(parts: readonly GraphPart[], marks: StepMarks): StepState[] {
 
 /** Says how long the steps wait at which the execution waits. */
 function markWaits(execution: Marked, marks: Map<string, StepMark>): void {
-  for (const [place, waits] of byPlace(waitsOf(execution).filter(({ kind }) => kind !== 'limit'))) {
+  for (const [place, waits] of byPlace(waitsOf(execution).filter(isAtStep))) {
     const [first] = waits;
     if (!first) continue;
     const times = waits.length > 1 ? `${waits.length} waits` : `waits ${describeTimes(first)}`;

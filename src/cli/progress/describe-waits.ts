@@ -1,6 +1,6 @@
 /** What a waiting execution waits for, in words. */
 
-import type { Execution, PendingWait } from '../../engine/execution/execution.ts';
+import { type Execution, isAtStep, type PendingWait } from '../../engine/execution/execution.ts';
 import { count } from '../terminal/text.ts';
 import { formatDistance, formatInstant } from '../terminal/times.ts';
 
@@ -13,7 +13,7 @@ export function waitsOf({ waitingFor = [] }: Partial<Pick<Execution<unknown>, 'w
 }
 
 /** Such as `the signal approved`. */
-export function describeAim({ kind, name = '', key, executionId, position = 1 }: PendingWait): string {
+export function describeAim({ kind, name = '', key, executionId, position = 1, starts = 1 }: PendingWait): string {
   switch (kind) {
     case 'signal':
       return `the signal ${name}`;
@@ -21,6 +21,9 @@ export function describeAim({ kind, name = '', key, executionId, position = 1 }:
       return `the next attempt of ${name}`;
     case 'limit':
       return `a slot of ${name}${key === '' ? '' : ` for ${key}`}, at position ${position}`;
+    case 'debounce':
+    case 'batch':
+      return `more starts${key === '' ? '' : ` for ${key}`} (${kind}), after ${starts}`;
     case 'child':
       return `the end of ${name}${executionId === undefined ? '' : ` (${executionId})`}`;
     default:
@@ -38,7 +41,7 @@ export function describeWaits(record: Execution<unknown>, now: number): string[]
   const waits = waitsOf(record);
   const lines = waits.slice(0, SHOWN_WAITS).map((wait) => {
     const left = wait.until === undefined ? '' : ` (${formatDistance(wait.until, now)})`;
-    const place = wait.kind === 'limit' ? '' : ` at ${wait.key}`;
+    const place = isAtStep(wait) ? ` at ${wait.key}` : '';
     return `  ${describeAim(wait)}${place}, ${describeTimes(wait)}${left}`;
   });
   const more = waits.length - lines.length + (record.waitingForOmitted ?? 0);

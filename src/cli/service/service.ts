@@ -3,7 +3,7 @@
 import type { ResolvedComponent } from '../../engine/component/component.ts';
 import type { Execution } from '../../engine/execution/execution.ts';
 import type { EnsembleItem } from '../../orchestrator/definitions/definitions.ts';
-import type { RetryOptions } from '../../orchestrator/runs/execute-options.ts';
+import type { RetryOptions } from '../../orchestrator/runs/starts/execute-options.ts';
 import type { GitComponents, Orchestrator } from '../start.ts';
 
 /** The part of an orchestrator that a server also offers over HTTP. */

@@ -2,7 +2,7 @@
 
 import { useState } from 'preact/hooks';
 import type { EnsembleDefinition } from '../../engine/ensemble/ensemble.ts';
-import type { Execution, PendingWait } from '../../engine/execution/execution.ts';
+import { type Execution, isAtStep, type PendingWait } from '../../engine/execution/execution.ts';
 import type { SignalForm } from '../../engine/signal/signal-page.ts';
 import { linkTo } from '../address.ts';
 import { useApp } from '../app-state.ts';
@@ -53,7 +53,8 @@ export function Waits({ execution, onChange }: WaitsProps) {
   );
 }
 
-function Wait({ wait: { kind, name = '', key, executionId, position, since, until } }: { readonly wait: PendingWait }) {
+function Wait({ wait }: { readonly wait: PendingWait }) {
+  const { kind, name = '', key, executionId, position, starts, since, until } = wait;
   return (
     <span>
       {kind === 'signal' && (
@@ -74,6 +75,18 @@ function Wait({ wait: { kind, name = '', key, executionId, position, since, unti
           , at position {position},
         </>
       )}
+      {(kind === 'debounce' || kind === 'batch') && (
+        <>
+          for more starts
+          {key !== '' && (
+            <>
+              {' '}
+              for <code>{oneLine(key, 60)}</code>
+            </>
+          )}{' '}
+          (<code>{kind}</code>), after {starts},
+        </>
+      )}
       {kind === 'retry' && (
         <>
           for the next attempt of <strong>{oneLine(name, 60)}</strong>
@@ -90,7 +103,7 @@ function Wait({ wait: { kind, name = '', key, executionId, position, since, unti
           , at most until <Instant at={until} exact />
         </>
       )}{' '}
-      {kind !== 'limit' && <code class="hint">{key}</code>}{' '}
+      {isAtStep(wait) && <code class="hint">{key}</code>}{' '}
     </span>
   );
 }

@@ -40,6 +40,8 @@ export interface CompiledEnsemble {
   readonly limits: LimitsOf | undefined;
   /** ms from the start in which it must begin. Undefined: any time. */
   readonly startWithinMs: number | undefined;
+  /** How several starts make one execution. Undefined: each makes its own. */
+  readonly gather: Gather | undefined;
   /** How many runs a process has at once. Undefined: any number. */
   readonly perProcess: number | undefined;
   /** The priority of an execution, from its input, at an instant (Unix ms). Undefined: 0. @throws INVALID_INPUT */
@@ -48,6 +50,20 @@ export interface CompiledEnsemble {
   readonly requestReads: ReadonlySet<RequestPart>;
   /** The references to components that are written out, without expressions. */
   readonly components: readonly ComponentUse[];
+}
+
+/** How several starts make one execution. */
+export interface Gather {
+  readonly kind: 'debounce' | 'batch';
+  /** ms: from the last start with `debounce`, from the first with `batch`. */
+  readonly waitMs: number;
+  /** ms from the first start. */
+  readonly maxMs: number;
+  readonly keep: 'first' | 'last' | 'all';
+  /** How many starts one execution takes. */
+  readonly size: number;
+  /** @param input - of one start @throws INVALID_INPUT */
+  key(input: Json, now: number): string;
 }
 
 /**

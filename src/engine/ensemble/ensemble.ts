@@ -2,7 +2,7 @@
 
 import type { Json, JsonObject } from '../base/json/json.ts';
 import type { WrittenDuration } from '../base/time/duration.ts';
-import type { OverLimit } from '../execution/limits/flow-limit.ts';
+import type { BatchRule, ConcurrencyRule, DebounceRule, RateRule } from './flow-control.ts';
 
 /** The largest number of items of one `foreach`. */
 export const MAX_FOREACH_ITEMS = 100_000;
@@ -41,44 +41,12 @@ export interface EnsembleDefinition {
    * so that none waits for ever.
    */
   readonly priority?: number | string | undefined;
+  /** Starts that follow each other within a time make one execution. Not together with `batch`. */
+  readonly debounce?: DebounceRule | undefined;
+  /** Several starts make one execution, whose `input` is the list of theirs. */
+  readonly batch?: BatchRule | undefined;
   /** How many executions each process runs at once, besides all limits: 1 to 100,000. Those that wait don't count. Default: any number. */
   readonly perProcess?: number | undefined;
-}
-
-/** What becomes of the executions that are too many under a limit. */
-export interface QueueRule {
-  /**
-   * `queue` (default): they wait. `refuse`: the start throws CONCURRENT_LIMIT_EXCEEDED or RATE_LIMIT_EXCEEDED. `cancel-running`: the oldest
-   * are cancelled. `keep-newest`, `keep-oldest`: `queueLimit` executions wait, and the others are cancelled.
-   */
-  readonly over?: 'queue' | OverLimit | undefined;
-  /** How many executions may wait, 0 to 10,000. Default: any number with `queue`, 1 with `keep-newest` and `keep-oldest`. */
-  readonly queueLimit?: number | undefined;
-  /** The longest time that an execution waits for its begin. After that, it ends as `timed_out`. Default: any time. */
-  readonly queueTtl?: WrittenDuration | undefined;
-}
-
-/** How many executions may begin within a time. */
-export interface RateRule extends QueueRule {
-  /** The number of executions, 1 to 100,000, or an expression over the input. */
-  readonly limit: number | string;
-  /** At most 31 days. In no span of this length begin more than `limit`. */
-  readonly period: WrittenDuration;
-  /** How many may begin at the same time; after that, they begin at equal intervals. Default: `limit`. */
-  readonly burst?: number | undefined;
-  /** An expression over the input: executions with different keys don't count together. Default: all count together. */
-  readonly key?: string | undefined;
-}
-
-export interface ConcurrencyRule extends QueueRule {
-  /** The number of slots, 1 to 100,000, or an expression over the input. Not together with `shared`. */
-  readonly limit?: number | string | undefined;
-  /** A limit of the option `sharedLimits`, whose slots all ensembles share that name it. */
-  readonly shared?: string | undefined;
-  /** An expression over the input: executions with different keys don't count together. Default: all count together. */
-  readonly key?: string | undefined;
-  /** An execution keeps its slot while it waits. Default false: it gives the slot back, and needs one to continue. */
-  readonly hold?: boolean | undefined;
 }
 
 export interface ExecutionSettings {

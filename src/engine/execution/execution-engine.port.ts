@@ -159,6 +159,8 @@ export interface BeginOptions {
    * stored it all the same: a repeated call finds out.
    */
   readonly repeatable?: boolean | undefined;
+  /** The execution is queued, is due at an instant (Unix ms), and has this handover. */
+  readonly later?: { readonly dueAt: number; readonly handover: Handover } | undefined;
   /** Results of steps. The steps under these keys do not run. */
   readonly steps?: readonly StepRecord[] | undefined;
   /** The execution is queued within a transaction of the caller. Only for an engine that {@link AttachedEngine.takesTransactions}. */

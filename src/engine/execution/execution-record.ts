@@ -63,7 +63,7 @@ export function toExecution(
 ): Execution {
   const { id, ensemble, version, trigger, tags, input, createdAt, deadlineAt, retryOf } = accepted;
   const { status, startedAt, recoveries = 0, handover } = progress;
-  const isWaiting = (status === 'waiting' || status === 'paused') && !end;
+  const isWaiting = (status === 'waiting' || status === 'paused' || status === 'queued') && !end;
   const waited = end ? (end.waited ?? 0) : waitedBefore(handover, progress.resumedAt);
   const { usage, components, moves, completions } = (end ?? handover ?? {}) as Pick<
     ExecutionEnd,

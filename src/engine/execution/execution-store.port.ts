@@ -139,6 +139,8 @@ export interface PinnedExecution {
   readonly version: string;
   /** No worker holds it, and it has not ended. */
   readonly isFree: boolean;
+  /** A worker has held it. */
+  readonly begun: boolean;
   /** Counts its claims. */
   readonly epoch: number;
   /** What its last run left. */
@@ -156,8 +158,10 @@ export interface Repin {
   readonly handover: Handover;
   /** Unix ms: it is due then, if it was to be due later. Absent: that stays as it is. */
   readonly dueAt?: number | undefined;
-  /** Is stored with the change, as a commit stores it. Then the epoch counts one more, so that a second change of the same read is refused. */
+  /** Is stored with the change, as a commit stores it. */
   readonly step?: StepRecord | undefined;
+  /** Replaces what a start gave that has not begun. Unix ms: when it is due, also if that is later. */
+  readonly start?: (Pick<NewExecution, 'input' | 'deadlineAt'> & { readonly dueAt: number }) | undefined;
 }
 
 /** Reads executions. */
@@ -313,7 +317,8 @@ export interface ExecutionStore extends ExecutionReader {
   getPinned(id: string): MaybePromise<PinnedExecution | undefined>;
 
   /**
-   * Gives an execution another definition, or the result of a step. The signals that it waits for stay as they are.
+   * Gives an execution another definition, the result of a step, or another start. The signals that it waits for stay as they are. With a
+   * step or a start, the epoch counts one more, so that a second change of the same read is refused.
    * @returns false if it is held, has ended, was claimed or got a step since it was read, or has another definition: then nothing changes
    */
   repin(id: string, change: Repin): MaybePromise<boolean>;

@@ -231,23 +231,36 @@ export interface AgentResult {
 
 /** What an execution waits for at one place of its flow. */
 export interface PendingWait {
-  /** The position of the step in the flow, such as `flow[3]` or `flow[2].foreach[7].steps[0]`. For a limit: its key, empty without one. */
+  /** The position of the step in the flow, such as `flow[3]` or `flow[2].foreach[7].steps[0]`. Before it begins: the key of the limit, of `debounce` or of `batch`, empty without one. */
   readonly key: string;
   /**
    * `retry`: an agent waits for its next attempt. `child`: an `ensemble` step waits for the end of its child. `limit`: a limit has no free
-   * slot for the execution; only `executions.get` says so.
+   * slot for the execution; only `executions.get` says so. `debounce`, `batch`: it has not begun, and takes more starts.
    */
-  readonly kind: 'signal' | 'sleep' | 'retry' | 'child' | 'limit';
+  readonly kind: 'signal' | 'sleep' | 'retry' | 'child' | 'limit' | 'debounce' | 'batch';
   /** The signal, the agent, the child's ensemble, or the limit: its ensemble or shared limit. A sleep has none. */
   readonly name?: string;
   /** For a limit, from 1: the place among the executions with the same limits and keys. Counts to 10,001. */
   readonly position?: number;
+  /** For `debounce` and `batch`: how many starts it has taken. */
+  readonly starts?: number;
   /** The id of the child. */
   readonly executionId?: string;
   /** Unix ms at which it began to wait. */
   readonly since: number;
   /** Unix ms at which the wait ends by itself. */
   readonly until?: number;
+}
+
+/** Whether it waits at a step of its flow. Otherwise it waits to begin or to continue. */
+export function isAtStep<Wait extends Pick<PendingWait, 'kind'>>(wait: Wait): wait is Wait & AtStep {
+  const { kind } = wait;
+  return kind !== 'limit' && kind !== 'debounce' && kind !== 'batch';
+}
+/** What an execution waits for at a step. */
+export type StepWaitKind = Exclude<PendingWait['kind'], 'limit' | 'debounce' | 'batch'>;
+interface AtStep {
+  readonly kind: StepWaitKind;
 }
 
 /** What calls of language models used. */
@@ -327,7 +340,7 @@ export interface Execution<Output = Json> extends AcceptedExecution {
   /** The execution whose `ensemble` step started it. */
   readonly parentId?: string;
   readonly metrics: ExecutionMetrics;
-  /** What it waits for: the first 100, in the order in which they began to wait. Empty unless its status is `waiting`. */
+  /** What it waits for: the first 100, in the order in which they began to wait. Empty unless its status is `waiting` or `queued`. */
   readonly waitingFor: readonly PendingWait[];
   /** The forms of the signals that it waits for, by the name of the signal. Only in the record of one execution. */
   readonly forms?: Readonly<Record<string, SignalForm>>;

@@ -4,7 +4,7 @@ import type { Json, JsonObject } from '../base/json/json.ts';
 import type { UsedComponent } from '../component/component.ts';
 import type { MaybePromise, OperationContext } from '../operation/operation.port.ts';
 import type { RecordedTransaction } from '../storage/recorded-transaction.port.ts';
-import type { PendingWait } from './execution.ts';
+import type { PendingWait, StepWaitKind } from './execution.ts';
 import type { FoldedBlock, StepRecord } from './stored-execution.ts';
 
 /**
@@ -68,7 +68,9 @@ export interface DecisionFacts {
 }
 
 /** What a branch waits for, and at which step. */
-export type WaitPlace = Omit<PendingWait, 'since' | 'until'>;
+export interface WaitPlace extends Omit<PendingWait, 'since' | 'until'> {
+  readonly kind: StepWaitKind;
+}
 
 /** What is about to run. */
 export interface AttemptedStep {

@@ -1,7 +1,7 @@
 /** The journal of a replay: it answers from the history, and notes where the flow asks for something else, and where it stops. */
 
 import type { Json } from '../base/json/json.ts';
-import type { PendingWait } from '../execution/execution.ts';
+import type { StepWaitKind } from '../execution/execution.ts';
 import type { ExecutionHistory } from '../execution/execution-history.ts';
 import { type Journal, JournalLostError } from '../execution/journal.port.ts';
 import type { StepRecord } from '../execution/stored-execution.ts';
@@ -26,10 +26,7 @@ export class ReplayJournal extends RecordedJournal {
   /** The present names of recorded agents that have another name by now. */
   readonly #names: Readonly<Record<string, string>>;
   /** Where a part of the flow has come to the end of the history, by position. */
-  readonly stops = new Map<
-    string,
-    { readonly kind: PendingWait['kind'] | 'agent'; readonly name?: string | undefined }
-  >();
+  readonly stops = new Map<string, { readonly kind: StepWaitKind | 'agent'; readonly name?: string | undefined }>();
   /** The first difference. */
   difference: ReplayDifference | undefined;
   /** A part of the flow has come to the end of the history, and can't continue. */

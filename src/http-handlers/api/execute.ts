@@ -7,7 +7,7 @@ import { once } from '../../engine/base/once.ts';
 import { readShape } from '../../engine/base/read-shape.ts';
 import { type Execution, type ExecutionStatus, isFinal } from '../../engine/execution/execution.ts';
 import { areTags, isOwnId, START_RULES } from '../../engine/execution/start-once.ts';
-import type { ExecuteOptions } from '../../orchestrator/runs/execute-options.ts';
+import type { ExecuteOptions } from '../../orchestrator/runs/starts/execute-options.ts';
 import type { ExecutionHandle } from '../../orchestrator/runs/handles.ts';
 import { demandScope } from '../access/authorize.ts';
 import { awaitEnd } from '../await-end.ts';

@@ -113,8 +113,8 @@ const executionShapes = {
   }),
   PendingWait: object({
     key: text,
-    kind: oneOf(['signal', 'sleep', 'retry', 'child', 'limit']),
-    ...{ 'name?': text, 'executionId?': text, 'position?': whole, since: instant, 'until?': instant },
+    kind: oneOf(['signal', 'sleep', 'retry', 'child', 'limit', 'debounce', 'batch']),
+    ...{ 'name?': text, 'executionId?': text, 'position?': whole, 'starts?': whole, since: instant, 'until?': instant },
   }),
   SignalForm: object({ 'title?': text, 'text?': text, 'fields?': anyObject }),
   AgentResult: object({

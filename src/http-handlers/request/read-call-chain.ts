@@ -2,7 +2,7 @@
 
 import { toTraceContext } from '../../engine/events/trace-context.ts';
 import type { PlainRequest } from '../../engine/host/host.port.ts';
-import type { CallChain } from '../../orchestrator/runs/execute-options.ts';
+import type { CallChain } from '../../orchestrator/runs/starts/execute-options.ts';
 
 /** @returns the options of a start, without those whose headers are absent or wrong; undefined if there are none */
 export function readCallChain(request: PlainRequest): CallChain | undefined {

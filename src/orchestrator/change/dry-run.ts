@@ -27,7 +27,7 @@ import type { RecordReader, Storage } from '../../engine/storage/storage.port.ts
 import type { LoadedEnsemble } from '../definitions/load-definitions.ts';
 import { createChildren } from '../runs/children.ts';
 import { readRecords } from '../runs/read-records.ts';
-import type { Find } from '../runs/with-current-definition.ts';
+import type { Find } from '../runs/starts/with-current-definition.ts';
 import { answerOf, endedRun, nameAt, RecordedSteps, typeAt } from './dry-answers.ts';
 
 /** A `while` whose answers are made up may never end. */

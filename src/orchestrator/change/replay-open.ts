@@ -3,10 +3,9 @@
 import { manualClock } from '../../adapters/clock/manual-clock.ts';
 import { isOrchestratorError, messageOf } from '../../engine/base/errors.ts';
 import { equalJson, type Json } from '../../engine/base/json/json.ts';
-import type { MaybePromise } from '../../engine/base/maybe-promise.ts';
 import type { CompiledEnsemble } from '../../engine/compiled/compiled-ensemble.ts';
 import type { EnsembleDefinition } from '../../engine/ensemble/ensemble.ts';
-import type { Execution, ExecutionMove } from '../../engine/execution/execution.ts';
+import { type Execution, type ExecutionMove, isAtStep } from '../../engine/execution/execution.ts';
 import type { ExecutionOutcome } from '../../engine/execution/execution-engine.port.ts';
 import type { NewExecution, StepRecord } from '../../engine/execution/stored-execution.ts';
 import type { RunPorts } from '../../engine/interpreter/run.ts';
@@ -14,7 +13,7 @@ import { runEnsemble } from '../../engine/interpreter/run-ensemble.ts';
 import { Turns } from '../../engine/interpreter/turns.ts';
 import { type ReplayDifference, ReplayJournal } from '../../engine/running/replay-journal.ts';
 import type { LoadedEnsemble } from '../definitions/load-definitions.ts';
-import { readInput } from '../runs/read-input.ts';
+import { readRecordedInput } from '../runs/starts/read-input.ts';
 import { differentStep, type NameMap } from './same-steps.ts';
 
 /** What is recorded of an execution that has not ended. */
@@ -111,7 +110,7 @@ function storedOf({ stored }: CompiledEnsemble): EnsembleDefinition {
 async function differentInput(ensemble: LoadedEnsemble, input: Json): Promise<ReplayDifference | undefined> {
   let checked: Json;
   try {
-    checked = await (readInput(ensemble, input) as MaybePromise<Json>);
+    checked = await readRecordedInput(ensemble, input);
   } catch (error) {
     if (!isOrchestratorError(error, 'INVALID_INPUT')) throw error;
     const reason = `the definition refuses the recorded input: ${messageOf(error)}`;
@@ -134,8 +133,9 @@ function differentWait(
   { stops }: ReplayJournal,
   names: NameMap,
 ): ReplayDifference | undefined {
-  for (const { key, kind, name } of waitingFor) {
-    if (kind === 'limit') continue;
+  for (const wait of waitingFor) {
+    if (!isAtStep(wait)) continue;
+    const { key, kind, name } = wait;
     const stop = stops.get(key);
     const renamed = name !== undefined && Object.hasOwn(names, name) ? names[name] : name;
     // An agent between two attempts is asked for its next one, or for the pause before it.
@@ -158,7 +158,6 @@ function differentWait(
 }
 
 const WAITS = {
-  limit: 'a slot of',
   signal: 'a wait for',
   sleep: 'a sleep',
   retry: 'a retry of',

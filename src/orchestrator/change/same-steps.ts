@@ -5,7 +5,7 @@ import { suggestName } from '../../engine/base/suggest-name.ts';
 import type { EnsembleDefinition, StepDefinition } from '../../engine/ensemble/ensemble.ts';
 import { placeOf, stepsByPlace, titleOf, verbOf } from '../../engine/ensemble/flow-places.ts';
 import { isMark, isPart } from '../../engine/ensemble/step-kind.ts';
-import type { Execution } from '../../engine/execution/execution.ts';
+import { type Execution, isAtStep } from '../../engine/execution/execution.ts';
 import type { StepRecord } from '../../engine/execution/stored-execution.ts';
 import { placeOf as stepOf } from '../../engine/running/describe-record.ts';
 import type { ReplayDifference } from '../../engine/running/replay-journal.ts';
@@ -35,7 +35,10 @@ export function differentStep(
 ): ReplayDifference | undefined {
   const [old, fresh] = [stepsByPlace(before.flow), stepsByPlace(after.flow)];
   const seen = new Set<string>();
-  const compared = [...steps.flatMap(comparedOf), ...waitingFor.map(({ key }) => ({ key, parts: partsOfWait }))];
+  const compared = [
+    ...steps.flatMap(comparedOf),
+    ...waitingFor.filter(isAtStep).map(({ key }) => ({ key, parts: partsOfWait })),
+  ];
   for (const { key, parts } of compared) {
     const place = placeOf(`${key.replace(/\.(?:while|foreach)\[\d+\]$/, '')}.`).slice(0, -1);
     const id = `${place} ${parts.name}`;

@@ -19,10 +19,10 @@ import type { Tracing } from '../../engine/host/telemetry.port.ts';
 import type { MaybePromise } from '../../engine/operation/operation.port.ts';
 import type { LoadedEnsemble } from '../definitions/load-definitions.ts';
 import { traceStart } from '../telemetry.ts';
-import type { NewExecutionId } from './execution-ids.ts';
-import { newExecution } from './new-execution.ts';
-import { readInput } from './read-input.ts';
-import { withCurrentDefinition } from './with-current-definition.ts';
+import type { NewExecutionId } from './starts/execution-ids.ts';
+import { newExecution } from './starts/new-execution.ts';
+import { readInput } from './starts/read-input.ts';
+import { withCurrentDefinition } from './starts/with-current-definition.ts';
 
 export interface ChildrenDependencies {
   readonly clock: Clock;

@@ -1,7 +1,7 @@
 /** Starts executions: checks the input, passes the execution to the engine, and sends the event of its end. */
 
 import type { Plans } from '../../engine/access/rules/plans.ts';
-import { isOrchestratorError, OrchestratorError } from '../../engine/base/errors.ts';
+import { isOrchestratorError } from '../../engine/base/errors.ts';
 import { andThen, isPromise, type MaybePromise } from '../../engine/base/maybe-promise.ts';
 import type { ResolveComponent } from '../../engine/component/component-source.port.ts';
 import type { EventData, EventKind } from '../../engine/events/event.ts';
@@ -33,23 +33,30 @@ import { runEnsemble } from '../../engine/interpreter/run-ensemble.ts';
 import { Turns } from '../../engine/interpreter/turns.ts';
 import { never } from '../../engine/running/recorded-journal.ts';
 import type { StandingJournal } from '../../engine/running/standing-journal.ts';
-import type { RecordReader, Storage, StoredDefinition, TransactionStore } from '../../engine/storage/storage.port.ts';
+import type { RecordReader, Storage, StoredDefinition } from '../../engine/storage/storage.port.ts';
 import { createDryRuns, type DryRuns } from '../change/dry-run.ts';
 import type { LoadedEnsemble } from '../definitions/load-definitions.ts';
 import { createOutbox } from '../deliveries/outbox.ts';
 import { checkExecuteOptions } from '../options/options.ts';
 import { traceStart } from '../telemetry.ts';
-import { createAcceptance, NO_OPTIONS } from './accept.ts';
+import {
+  createAcceptance,
+  createOpenTransaction,
+  NO_OPTIONS,
+  type OpenTransaction,
+  refuseWithin,
+} from './starts/accept.ts';
 import { createChildren } from './children.ts';
-import { dryRunOf, type ExecuteOptions, type Origin, type RetryOptions } from './execute-options.ts';
-import { createExecutionIds } from './execution-ids.ts';
-import { findFirst, newestOf } from './find-first.ts';
+import { dryRunOf, type ExecuteOptions, type Origin, type RetryOptions } from './starts/execute-options.ts';
+import { createExecutionIds } from './starts/execution-ids.ts';
+import { findFirst, newestOf } from './starts/find-first.ts';
 import { createHandles, type ExecutionHandle } from './handles.ts';
 import { logEnd } from './log-end.ts';
-import { newExecution } from './new-execution.ts';
-import { readInput } from './read-input.ts';
-import { createStartRequests, type StartRequests } from './start-requests.ts';
-import { type Find, withCurrentDefinition } from './with-current-definition.ts';
+import { newExecution } from './starts/new-execution.ts';
+import { readInput, readRecordedInput } from './starts/read-input.ts';
+import { createGatherStart } from './starts/gather-starts.ts';
+import { createStartRequests, type StartRequests } from './starts/start-requests.ts';
+import { type Find, withCurrentDefinition } from './starts/with-current-definition.ts';
 
 interface ExecutionServiceDependencies {
   readonly clock: Clock;
@@ -146,7 +153,7 @@ export function createExecutionService(dependencies: ExecutionServiceDependencie
   const { accept, choose, beginOptions, chargeOf } = createAcceptance({ ...dependencies, newId, engine, records });
   const { result, toHandle, toEarlier } = createHandles({ clock, logger, engine, records, isShared, storedEvents });
 
-  const begin = async ({ ensemble, execution, how, keeps }: Start): Promise<ExecutionHandle> => {
+  const begin: Begin = async ({ ensemble, execution, how, keeps }) => {
     const kept = keeps ? keepEvents(events, execution.id) : undefined;
     try {
       const run = await engine.begin(execution, toLoadedDefinition(ensemble), how);
@@ -171,6 +178,9 @@ export function createExecutionService(dependencies: ExecutionServiceDependencie
       return toEarlier(await newestOf(from, other), how.signal);
     }
   };
+  const gatherStart = createGatherStart({ ...dependencies, records, engine, begin });
+  const share = async (start: Omit<Start, 'keeps'>, options: ExecuteOptions) =>
+    toEarlier(await gatherStart(start, options), undefined);
   /** A dry run ends within the call. What it does is stored with its end. */
   const startDry = async (current: LoadedEnsemble, given: unknown, options: ExecuteOptions, dry: DryRunOptions) => {
     checkExecuteOptions(options);
@@ -194,6 +204,7 @@ export function createExecutionService(dependencies: ExecutionServiceDependencie
     const input = readInput(ensemble, given);
     const execution = accept(ensemble, isPromise(input) ? await input : input, options, true, undefined, chosen?.id);
     const how = beginOptions(ensemble, execution, { overLimit: 'refuse', ...options }, false);
+    if (ensemble.compiled.gather) return (await share({ ensemble, execution, how }, options)).result();
     if (isOnce(options)) return (await beginOnce({ ensemble, execution, how, keeps: false })).result();
     const begun = engine.begin(execution, toLoadedDefinition(ensemble), how);
     return await andThen(begun, (run) => result(execution.id, run));
@@ -210,6 +221,8 @@ export function createExecutionService(dependencies: ExecutionServiceDependencie
     const isAwaited = origin === undefined && (options.trigger !== 'http' || options.overLimit === 'refuse');
     const execution = accept(ensemble, isPromise(input) ? await input : input, options, isAwaited, origin, chosen?.id);
     const begins = beginOptions(ensemble, execution, options, true);
+    if (ensemble.compiled.gather)
+      return share({ ensemble, execution, how: { ...begins, steps: origin?.steps } }, options);
     const how = origin || within ? { ...begins, within, ...(origin && { steps: origin.steps }) } : begins;
     const start = { ensemble, execution, how, keeps: options.events !== false && !within };
     return isOnce(options) ? beginOnce(start) : begin(start);
@@ -224,7 +237,9 @@ export function createExecutionService(dependencies: ExecutionServiceDependencie
       const createdAt = clock.now();
       const { tags, id: retryOf } = failed;
       const isSame = given === undefined && ensemble.compiled.stored.version === failed.version;
-      const input = isSame ? failed.input : await readInput(ensemble, given === undefined ? failed.input : given);
+      const input = isSame
+        ? failed.input
+        : await readRecordedInput(ensemble, given === undefined ? failed.input : given);
       // With the same seed, so that random values lead to the same steps, and the calls have the same keys.
       const seed = newKeys ? withKeySeed(failed.seed, ids.seed()) : failed.seed;
       const id = newId(ensemble.compiled.name, createdAt);
@@ -237,7 +252,7 @@ export function createExecutionService(dependencies: ExecutionServiceDependencie
         },
         ...{ caller: traceOf(failed.trigger), isDetached: true },
       });
-      const beginning = { id, trigger, input, seed, createdAt, idempotencyKey, tags };
+      const beginning = { id, trigger, input, isRecorded: true, seed, createdAt, idempotencyKey, tags };
       const execution = { ...newExecution(ensemble.compiled, beginning), retryOf };
       const how = { mayQueue: true, steps, charge: chargeOf(principal, createdAt) };
       try {
@@ -256,6 +271,8 @@ export function createExecutionService(dependencies: ExecutionServiceDependencie
     ...{ openTransaction, requests },
   };
 }
+
+type Begin = (start: Start) => Promise<ExecutionHandle>;
 
 /** An execution that is about to begin. */
 interface Start {
@@ -371,28 +388,4 @@ function triggerOfRetry(
 /** Whether the start has an id or a key of its caller. Any other start reads nothing. */
 function isOnce({ id, idempotencyKey }: ExecuteOptions): boolean {
   return id !== undefined || idempotencyKey !== undefined;
-}
-
-type OpenTransaction = (transaction: unknown) => Promise<TransactionStore | undefined>;
-
-/** @returns a function that opens the transaction of a call; undefined if it has none. @throws NOT_CONFIGURED, INVALID_REQUEST */
-function createOpenTransaction(
-  storage: Pick<Storage, 'within'>,
-  engine: () => Pick<AttachedEngine, 'takesTransactions'>,
-): OpenTransaction {
-  return async (transaction) => {
-    if (transaction === undefined) return undefined;
-    if (storage.within && engine().takesTransactions) return storage.within(transaction);
-    const message =
-      'the storage or the engine of this orchestrator can not write in a transaction of the caller; `postgresStorage` and `sqliteStorage` can';
-    throw new OrchestratorError('NOT_CONFIGURED', message);
-  };
-}
-
-/** @throws INVALID_REQUEST for what can't be done before the caller commits */
-function refuseWithin({ signal, dryRun }: ExecuteOptions, isAwaited: boolean): void {
-  const what = isAwaited ? '`execute`, which waits for the end' : signal ? '`signal`' : dryRun ? '`dryRun`' : undefined;
-  if (what === undefined) return;
-  const message = `\`transaction\` can't be used with ${what}: the execution is there when the transaction is committed; use \`start\``;
-  throw new OrchestratorError('INVALID_REQUEST', message);
 }

@@ -11,7 +11,7 @@ import { firstProgress, readProgress, type ScheduleProgress, toStored } from '..
 import type { ScheduleStore } from '../../engine/schedule/schedule-store.port.ts';
 import { alwaysChanged } from '../changes.ts';
 import type { LoadedEnsemble } from '../definitions/load-definitions.ts';
-import type { ExecuteOptions } from '../runs/execute-options.ts';
+import type { ExecuteOptions } from '../runs/starts/execute-options.ts';
 import type { ExecutionService } from '../runs/execution-service.ts';
 import type { ExecutionHandle } from '../runs/handles.ts';
 import { startOf } from './drive-schedule.ts';

@@ -10,7 +10,7 @@ import type { MaybePromise } from '../../engine/operation/operation.port.ts';
 import type { DocumentStore } from '../../engine/storage/document-store.port.ts';
 import type { RanDry } from '../change/dry-run.ts';
 import type { LoadedEnsemble } from '../definitions/load-definitions.ts';
-import { readInput } from '../runs/read-input.ts';
+import { readRecordedInput } from '../runs/starts/read-input.ts';
 import type { TimedTask, TimedWork } from '../timed/timed-work.ts';
 import { differenceBetween, type Went, type WentDifferently } from './compare-shadow.ts';
 
@@ -110,7 +110,7 @@ export function createShadows(dependencies: ShadowDependencies): Shadows {
   const runShadow = async (version: LoadedEnsemble, like: NewExecution) => {
     let input: Json;
     try {
-      input = await readInput(version, like.input);
+      input = await readRecordedInput(version, like.input);
     } catch (error) {
       if (!isOrchestratorError(error, 'INVALID_INPUT')) throw error;
       return { status: `refused: ${messageOf(error)}`, steps: undefined, madeUp: [] };

@@ -20,7 +20,7 @@ import { canonicalWebhookPath } from '../../engine/webhook/webhook-path.ts';
 import type { Catalog } from '../definitions/catalog.ts';
 import type { LoadedEnsemble } from '../definitions/load-definitions.ts';
 import { type ConnectedOptions, DEFAULT_BRAND } from '../options/options.ts';
-import type { CallChain, ExecuteOptions } from '../runs/execute-options.ts';
+import type { CallChain, ExecuteOptions } from '../runs/starts/execute-options.ts';
 import type { ExecutionService } from '../runs/execution-service.ts';
 import type { Executions } from '../runs/executions.ts';
 import type { ExecutionHandle } from '../runs/handles.ts';

@@ -1,5 +1,6 @@
 /** Cancellation requests, the check for ended executions, and the deletion of old ones. */
 
+import { memoryBytes } from '../../../engine/base/json/measure-json.ts';
 import { changesOf } from '../../../engine/execution/stored-execution.ts';
 import type { ExecutionStore } from '../../../engine/storage/storage.port.ts';
 import { cancelLater, finish, type MemoryState, setDueAt } from './memory-state.ts';
@@ -31,21 +32,26 @@ export function createEnding(state: MemoryState): Ending {
     getPinned(id) {
       const stored = executions.get(id);
       if (!stored) return undefined;
-      const { execution, epoch, worker, end, handover } = stored;
-      return { version: execution.version, epoch, handover, isFree: worker === undefined && end === undefined };
+      const { execution, epoch, worker, end, handover, startedAt } = stored;
+      const isFree = worker === undefined && end === undefined;
+      return { version: execution.version, epoch, handover, isFree, begun: startedAt !== undefined };
     },
-    repin(id, { epoch, from, to, handover, dueAt, step }) {
+    repin(id, { epoch, from, to, handover, dueAt, step, start }) {
       const stored = executions.get(id);
       if (!stored || stored.worker !== undefined || stored.end || stored.epoch !== epoch) return false;
       if (stored.execution.version !== from) return false;
       stored.execution = { ...stored.execution, version: to };
       stored.handover = handover;
-      if (step) {
-        const { bytes } = stored;
-        stored.epoch += 1;
-        putStep(stored, step);
-        capacity.grow(stored.bytes - bytes);
+      const { bytes } = stored;
+      if (step || start) stored.epoch += 1;
+      if (step) putStep(stored, step);
+      if (start) {
+        const { input, deadlineAt } = start;
+        stored.bytes += memoryBytes(input) - memoryBytes(stored.execution.input);
+        stored.execution = { ...stored.execution, input, ...(deadlineAt !== undefined && { deadlineAt }) };
+        setDueAt(state, stored, start.dueAt);
       }
+      capacity.grow(stored.bytes - bytes);
       if (dueAt !== undefined && dueAt < (stored.dueAt ?? dueAt)) setDueAt(state, stored, dueAt);
       return true;
     },

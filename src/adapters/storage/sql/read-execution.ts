@@ -162,7 +162,16 @@ export function readHandover(
   return readFields(HANDOVER, row, name);
 }
 
-export const PINNED_COLUMNS = ['id', 'version', 'epoch', 'owner', 'finished_at', 'handover', 'resumed_at'];
+export const PINNED_COLUMNS = [
+  'id',
+  'version',
+  'epoch',
+  'owner',
+  'finished_at',
+  'handover',
+  'resumed_at',
+  'started_at',
+];
 
 /** @throws INTERNAL when a column is damaged */
 export function readPinned(row: StoredRow): PinnedExecution {
@@ -172,6 +181,7 @@ export function readPinned(row: StoredRow): PinnedExecution {
     version: readText(row, 'version', name),
     epoch: readNumber(row, 'epoch', name),
     isFree: row.owner === null && row.finished_at === null,
+    begun: row.started_at !== null,
     ...(handover && { handover }),
   };
 }

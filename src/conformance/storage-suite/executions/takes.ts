@@ -62,7 +62,7 @@ export function takeCases(it: StorageCase): void {
     await release(storage, 1, { status: 'waiting', dueAt: T0 + 60_000, handover: handover() });
     const { version } = execution(1);
     const pinned = await storage.executions.getPinned(executionId(1));
-    same(pinned, { version, epoch: 1, isFree: true, handover: handover() }, 'what is read');
+    same(pinned, { version, epoch: 1, isFree: true, begun: true, handover: handover() }, 'what is read');
     const moves = [{ from: version, to: 'b'.repeat(32), at: T0 + 50 }];
     const change = { epoch: 1, from: version, to: 'b'.repeat(32), handover: { ...handover(), moves } };
     same(await storage.executions.repin(executionId(1), { ...change, from: 'c'.repeat(32) }), false, 'another version');
@@ -110,6 +110,41 @@ export function takeCases(it: StorageCase): void {
     same([claimed?.epoch, claimed?.handover?.completions], [3, completions], 'what a claim finds');
     await commitOne(storage, { ...entry(1, { end: end({ completions }) }), epoch: 3 });
     same((await storage.executions.get(executionId(1)))?.completions, completions, 'after its end');
+  });
+
+  it('repin: what a start gave is replaced before it begins, with when it is due, and fences a second change', async (storage) => {
+    await register(storage);
+    const wait = { key: 'acme', kind: 'batch' as const, since: T0, until: T0 + 60_000 };
+    const left = { waitingFor: [wait], waited: 0, recoveries: 0 };
+    const start = { ...execution(1, { input: ['é'], deadlineAt: T0 + 90_000 }) };
+    const queued = { status: 'queued', dueAt: T0 + 60_000, handover: left } as const;
+    same(await storage.commit('', [{ ...entry(1, { start, release: queued }), epoch: 0 }]), ['stored'], 'the start');
+    const { version } = start;
+    const pinned = await storage.executions.getPinned(executionId(1));
+    same(pinned, { version, epoch: 0, isFree: true, begun: false, handover: left }, 'what is read');
+    same((await storage.executions.get(executionId(1)))?.waitingFor, [wait], 'what it waits for');
+    const later = { input: ['é', { b: null }], deadlineAt: T0 + 99_000, dueAt: T0 + 70_000 };
+    const moved = { ...left, waitingFor: [{ ...wait, until: T0 + 70_000 }] };
+    const note = { ...step('run.start[1]'), note: true as const };
+    const change = { epoch: 0, from: version, to: version, handover: moved, start: later, step: note };
+    same(await storage.executions.repin(executionId(1), change), true, 'the change');
+    same(await storage.executions.repin(executionId(1), change), false, 'a second change of the same read');
+    same(await nextDueAt(storage), T0 + 70_000, 'when it is due');
+    same(await storage.executions.getStep(executionId(1), 'run.start[1]'), note, 'the step');
+    const accepted = await storage.executions.getAccepted(executionId(1));
+    same([accepted?.input, accepted?.deadlineAt], [later.input, T0 + 99_000], 'what was accepted');
+    same(await claim(storage, { now: T0 + 69_999 }), [], 'what is claimed before it is due');
+    const { deadlineAt: _none, ...soon } = { ...later, input: 'c', dueAt: T0 + 30_000 };
+    const { step: _step, ...again } = { ...change, epoch: 1, start: soon };
+    same(await storage.executions.repin(executionId(1), again), true, 'a change to an earlier instant');
+    const [claimed] = await claim(storage, { now: T0 + 30_000 });
+    same([claimed?.execution.input, claimed?.epoch, claimed?.begun], ['c', 3, false], 'what a claim finds');
+    same(await storage.executions.repin(executionId(1), { ...again, epoch: 3 }), false, 'a change while it is held');
+    await commitOne(storage, {
+      ...entry(1, { steps: [], release: { status: 'waiting', dueAt: T0 + 80_000 } }),
+      epoch: 3,
+    });
+    same((await storage.executions.getPinned(executionId(1)))?.begun, true, 'whether it has begun after that');
   });
 
   it('getPinned, repin: an execution that is held or has ended is not free, and nothing of it changes', async (storage) => {

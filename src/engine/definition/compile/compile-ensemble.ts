@@ -18,7 +18,7 @@ import type { SchemaTypes } from '../types/from-json-schema.ts';
 import { reportTypes, type TypeReport } from '../types/report-types.ts';
 import type { EnsembleTypes, TypeCheck } from '../types/walk/walker.ts';
 import { checkUnusedAgent, compileFlow } from './compile-flow.ts';
-import { compileLimits, compilePriority, startWithinOf } from './compile-limits.ts';
+import { compileGather, compileLimits, compilePriority, startWithinOf } from './compile-limits.ts';
 import { compileInputCheck, declaredInputs } from './config/check-input.ts';
 import { type CompiledField, createFieldCompiler, type FieldCompiler } from './config/compile-fields.ts';
 import { refuseExpressions } from './config/refuse-expressions.ts';
@@ -96,6 +96,7 @@ export function compileEnsemble(parsed: ParsedEnsemble, host: CompileHost): Comp
     notifications: compileNotifications(definition.notifications, context),
     limits: compileLimits(definition, known, context),
     startWithinMs: startWithinOf(definition),
+    gather: compileGather(definition, known, context),
     perProcess: definition.perProcess,
     priority: compilePriority(definition, known, context),
     requestReads: context.requestReads,

@@ -3,11 +3,12 @@
 import { isOrchestratorError, OrchestratorError } from '../../base/errors.ts';
 import type { Json } from '../../base/json/json.ts';
 import { suggestName } from '../../base/suggest-name.ts';
-import { toMs } from '../../base/time/duration.ts';
+import { type Duration, toMs } from '../../base/time/duration.ts';
 import { describeValue, quoted } from '../../base/wording.ts';
-import type { LimitsOf } from '../../compiled/compiled-ensemble.ts';
+import type { Gather, LimitsOf } from '../../compiled/compiled-ensemble.ts';
 import { ExpressionScope } from '../../compiled/expression-scope.ts';
-import type { ConcurrencyRule, EnsembleDefinition, QueueRule, RateRule } from '../../ensemble/ensemble.ts';
+import type { EnsembleDefinition } from '../../ensemble/ensemble.ts';
+import type { ConcurrencyRule, QueueRule, RateRule } from '../../ensemble/flow-control.ts';
 import {
   type FlowLimit,
   MAX_HELD_AT_ONCE,
@@ -104,9 +105,7 @@ function compileConcurrency(rule: ConcurrencyRule, own: string, at: Path, compil
 function compileRate(rule: RateRule, name: string, at: Path, compiler: RuleCompiler): CompiledRule {
   const { limit, key, burst } = rule;
   const { report, dropped } = compiler.context;
-  const period = dropped([...at, 'period']) ? 1 : toMs(rule.period);
-  if (period < 1 || period > MAX_PERIOD_MS)
-    report({ path: [...at, 'period'], message: 'must be from 1 ms to 31 days, such as `1m`' });
+  const period = periodOf(rule.period, [...at, 'period'], compiler.context);
   if (rule.over === 'cancel-running' && !dropped([...at, 'over']))
     report({
       path: [...at, 'over'],
@@ -118,7 +117,7 @@ function compileRate(rule: RateRule, name: string, at: Path, compiler: RuleCompi
     max: typeof limit === 'string' ? compute(limit, [...at, 'limit'], compiler, readMax) : () => limit,
     rest: {
       name,
-      period: Math.max(period, 1),
+      period,
       ...(burst !== undefined && { burst }),
       ...queueRuleOf(rule, at, compiler),
     },
@@ -144,6 +143,54 @@ function queueRuleOf(
   if (over === 'queue') return queueLimit === undefined ? {} : { queued: queueLimit };
   if (over === 'refuse') return { over, queued: 0 };
   return over === 'cancel-running' ? { over } : { over, queued: queueLimit ?? 1 };
+}
+
+/** @returns undefined for an ensemble each of whose starts makes an execution */
+export function compileGather(
+  definition: EnsembleDefinition,
+  known: KnownNames,
+  context: FlowContext,
+): Gather | undefined {
+  const { debounce, batch, priority } = definition;
+  const rule = debounce ?? batch;
+  if (!rule) return undefined;
+  const { report, dropped, host } = context;
+  const kind = debounce ? 'debounce' : 'batch';
+  const compiler = { fields: createFieldCompiler(namesBefore(known), host, report), context, env: known.env };
+  if (debounce && batch)
+    report({ path: ['batch'], message: '`debounce` and `batch` are both given; keep one of them' });
+  const refuse = (path: Path, what: string, why: string) =>
+    report({ path, message: `${what} can't be used with \`${kind}\`, ${why}` });
+  if (priority !== undefined) refuse(['priority'], '`priority`', 'which says when the execution begins');
+  if (startWithinOf(definition) !== undefined) {
+    const path = definition.startWithin === undefined ? kind : 'startWithin';
+    refuse([path], '`startWithin` or `queueTtl`', 'which waits for more starts');
+  }
+  const starting = (definition.trigger ?? []).findIndex((one) => one.type === 'webhook' && one.orStart === true);
+  if (starting >= 0) refuse(['trigger', starting, 'orStart'], '`orStart`', 'whose execution begins later');
+  const wait = periodOf(rule.wait, [kind, 'wait'], context);
+  const longest = Math.min(wait * DEFAULT_WAITS, MAX_PERIOD_MS);
+  const max = debounce?.max === undefined ? longest : periodOf(debounce.max, ['debounce', 'max'], context);
+  if (max < wait && !dropped(['debounce', 'max']))
+    report({ path: ['debounce', 'max'], message: 'must be at least `wait`: no execution begins before that' });
+  return {
+    kind,
+    waitMs: wait,
+    maxMs: debounce ? max : wait,
+    keep: batch ? 'all' : (debounce?.use ?? 'last'),
+    size: batch?.size ?? Number.POSITIVE_INFINITY,
+    key: keyOf(rule.key, [kind], compiler),
+  };
+}
+
+/** How many times `wait` a debounced start waits at most, without `max`. */
+const DEFAULT_WAITS = 100;
+
+function periodOf(duration: Duration, path: Path, { report, dropped }: FlowContext): number {
+  const ms = dropped(path) ? 1 : toMs(duration);
+  if (ms >= 1 && ms <= MAX_PERIOD_MS) return ms;
+  report({ path, message: 'must be from 1 ms to 31 days, such as `1m`' });
+  return 1;
 }
 
 /** @returns undefined for an ensemble whose executions all have the priority 0 */
@@ -195,10 +242,10 @@ function compute<T>(
 ): Compute<T> {
   const { evaluate } = fields.value(text, path);
   if (!text.includes('${')) {
-    const example = path[2] === 'key' ? '`${input.customer}`' : "`${input.tier == 'premium' ? 10 : 1}`";
+    const example = path.at(-1) === 'key' ? '`${input.customer}`' : "`${input.tier == 'premium' ? 10 : 1}`";
     context.report({ path, message: `must read the input, such as ${example}` });
   }
-  const field = path.length === 1 ? String(path[0]) : `${path[0]}[${path[1]}].${path[2]}`;
+  const field = path.map((part, i) => (typeof part === 'number' ? `[${part}]` : `${i > 0 ? '.' : ''}${part}`)).join('');
   return (input, now) => {
     try {
       return read(evaluated(evaluate, input, now, env));

@@ -3,7 +3,7 @@
 import * as z from 'zod/mini';
 import { once } from '../../base/once.ts';
 import { durationSchema } from '../../base/time/duration-schema.ts';
-import { MAX_HELD_AT_ONCE, MAX_PRIORITY, MAX_QUEUE_LIMIT, OVER } from '../../execution/limits/flow-limit.ts';
+import { MAX_BATCH, MAX_HELD_AT_ONCE, MAX_PRIORITY, MAX_QUEUE_LIMIT, OVER } from '../../execution/limits/flow-limit.ts';
 import { FLOW_FORMS, type StepLanguage } from './flow-forms.ts';
 import {
   duration,
@@ -159,6 +159,21 @@ export const ensembleSchema = form(
     rate: z.optional(z.unknown()),
     startWithin: z.optional(duration()),
     priority: z.optional(priority()),
+    debounce: z.optional(
+      form('`debounce`', '{ wait: 10s, key: "${input.customer}" }', () => ({
+        wait: duration(),
+        max: z.optional(duration()),
+        key: z.optional(nonEmpty()),
+        use: z.optional(z.enum(['last', 'first'])),
+      }))(),
+    ),
+    batch: z.optional(
+      form('`batch`', '{ size: 100, wait: 10s }', () => ({
+        size: wholeNumber(1, MAX_BATCH),
+        wait: duration(),
+        key: z.optional(nonEmpty()),
+      }))(),
+    ),
     perProcess: z.optional(wholeNumber(1, MAX_HELD_AT_ONCE)),
     execution: z.optional(
       form('`execution`', '{ durability: none }', () => ({

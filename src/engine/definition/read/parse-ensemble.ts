@@ -147,6 +147,8 @@ export function parseDefinition(source: string | object): ParsedEnsemble {
     concurrency: readRules(fields.concurrency, concurrencySchema(), place('concurrency'), reader),
     rate: readRules(fields.rate, rateSchema(), place('rate'), reader),
     startWithin: fields.startWithin,
+    debounce: fields.debounce,
+    batch: fields.batch,
     perProcess: fields.perProcess,
     priority: fields.priority,
   }) as unknown as EnsembleDefinition;

@@ -2,13 +2,8 @@
 
 import { suggestName } from '../../base/suggest-name.ts';
 import { describeValue, oneOf } from '../../base/wording.ts';
-import type {
-  AgentDefinition,
-  ConcurrencyRule,
-  NotificationDefinition,
-  RateRule,
-  TriggerDefinition,
-} from '../../ensemble/ensemble.ts';
+import type { AgentDefinition, NotificationDefinition, TriggerDefinition } from '../../ensemble/ensemble.ts';
+import type { ConcurrencyRule, RateRule } from '../../ensemble/flow-control.ts';
 import { canonicalWebhookPath } from '../../webhook/webhook-path.ts';
 import { checkShape, type StandIns } from '../forms/check-shape.ts';
 import { agentSchema, inputFieldsSchema, isJsonSchema } from '../forms/forms.ts';

@@ -45,7 +45,7 @@ export function checkTypes(check: TypeCheck): EnsembleTypes {
   const walker: Walker = {
     ...check,
     outermost: {
-      input: inputs,
+      input: definition.batch ? listOf(inputs) : inputs,
       env: schemas.ofEnv(check.host.env),
       headers: HEADERS,
       trigger: TRIGGER,
@@ -68,11 +68,9 @@ export function checkTypes(check: TypeCheck): EnsembleTypes {
   for (const name of [...check.agents.keys(), ...check.host.sharedAgents.keys()])
     level.results.set(name, { output: ANY, keepsOutput: false, why: `\`${name}\` never runs` });
   const place = new Place();
-  if (definition.priority !== undefined) valueType(definition.priority, { level, place, path: ['priority'] }, walker);
-  for (const list of ['concurrency', 'rate'] as const)
-    for (const [i, rule] of (definition[list] ?? []).entries())
-      for (const [key, value] of Object.entries(rule))
-        valueType(value as Json, { level, place, path: [list, i, key] }, walker);
+  // They read the input of one start.
+  const before: Walker = { ...walker, outermost: { ...walker.outermost, input: inputs } };
+  for (const [path, value] of valuesBefore(definition)) valueType(value, { level, place, path }, before);
   walkList(definition.flow, ['flow'], level, place, walker);
   const outputs = Object.entries(definition.outputs ?? {}).map(([name, value]): [string, Field] => [
     name,
@@ -82,6 +80,18 @@ export function checkTypes(check: TypeCheck): EnsembleTypes {
   const given = inputSchema ? schemas.of(inputSchema, 'input') : inputs;
   const needed = inputSchema ? neededFields(given) : neededInputs(definition.inputs);
   return { inputs: given, needed, outputs: recordOf(outputs), answers };
+}
+
+/** What is evaluated when an execution is accepted, with its paths. */
+function valuesBefore({ priority, debounce, batch, ...definition }: EnsembleDefinition): [Path, Json][] {
+  const rules = (['concurrency', 'rate'] as const).flatMap((list) =>
+    (definition[list] ?? []).map((rule, i): [Path, object] => [[list, i], rule]),
+  );
+  const all: [Path, object | undefined][] = [...rules, [['debounce'], debounce], [['batch'], batch]];
+  const values = all.flatMap(([path, rule = {}]) =>
+    Object.entries(rule).map(([key, value]): [Path, Json] => [[...path, key], value as Json]),
+  );
+  return priority === undefined ? values : [[['priority'], priority], ...values];
 }
 
 function returnOf(name: string, { host, schemas }: TypeCheck): Type {

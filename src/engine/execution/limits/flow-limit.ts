@@ -50,6 +50,8 @@ export function shownName(name: string): string {
 export const MAX_KEY = 256;
 /** The largest number that may be held at once under one key. */
 export const MAX_HELD_AT_ONCE = 100_000;
+/** How many starts one execution takes at most. */
+export const MAX_BATCH = 1000;
 /** The highest priority. */
 export const MAX_PRIORITY = 10;
 /** How much one level of priority counts, in ms of waiting. */

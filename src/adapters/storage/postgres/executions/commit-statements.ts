@@ -55,9 +55,11 @@ export function parameters(last = 2) {
     last += 1;
     return `$${last}::${type}`;
   };
+  // The parameters are text: postgres.js takes any text for a boolean as false.
+  const one = (type: string) => (type === 'boolean' ? `${next('text')}::boolean` : next(type));
   return {
     row: (columns: readonly Column<never>[]) =>
-      `(SELECT $1 AS namespace, ${columns.map(([name, type]) => `${next(type)} AS ${name}`).join(', ')}) x`,
+      `(SELECT $1 AS namespace, ${columns.map(([name, type]) => `${one(type)} AS ${name}`).join(', ')}) x`,
     /**
      * Several rows, each with the namespace and its number `nr`. The limit removes no row. Because its value is a
      * parameter, the planner expects one row in a plan for all calls. So it looks up each row by the whole primary key,

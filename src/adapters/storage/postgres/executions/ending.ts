@@ -7,7 +7,7 @@ import { DUE_IN_POSTGRES } from '../../sql/due.ts';
 import { PAUSES_IN_POSTGRES } from '../../sql/pauses.ts';
 import { MAX_CLOCK_DIFFERENCE_MS, readPosition } from '../../sql/purge.ts';
 import { PINNED_COLUMNS, readPinned } from '../../sql/read-execution.ts';
-import { byLimit, type SqlClient, statement, toArray } from '../drivers/driver.ts';
+import { byLimit, type SqlClient, type SqlParam, statement, toArray } from '../drivers/driver.ts';
 import { toTextColumn } from '../tables/columns.ts';
 import type { Names } from '../tables/names.ts';
 import { parameters, STEP_COLUMNS, stepsInto } from './commit-statements.ts';
@@ -45,16 +45,21 @@ export function createEnding(client: SqlClient, names: Names, namespace: string,
     `SELECT ${PINNED_COLUMNS.join(', ')} FROM ${executions} WHERE namespace = $1 AND id = $2`,
     PINNED_COLUMNS,
   );
-  const pinned = (more: string) =>
-    `UPDATE ${executions} SET version = $5, handover = $6, due_at = least(due_at, coalesce($7::bigint, due_at))${more}
+  const pinned = (more: string, due = 'least(due_at, coalesce($7::bigint, due_at))') =>
+    `UPDATE ${executions} SET version = $5, handover = $6, due_at = ${due}${more}
     WHERE namespace = $1 AND id = $2 AND epoch = $3 AND version = $4 AND owner IS NULL AND finished_at IS NULL RETURNING id, ref`;
   const updatePinned = statement(pinned(''), ['id', 'ref']);
-  const updateWithStep = statement(
-    `WITH changed AS (${pinned(', epoch = epoch + 1')}),
-      put AS (${stepsInto(steps)('c.ref', `${parameters(7).row(STEP_COLUMNS)}, changed c`)})
-    SELECT id FROM changed`,
-    ['id'],
-  );
+  const started = pinned(', epoch = epoch + 1, input = $8, deadline_at = $9::bigint', '$7::bigint');
+  const withStep = (changed: string, parameter: number) =>
+    statement(
+      `WITH changed AS (${changed}),
+        put AS (${stepsInto(steps)('c.ref', `${parameters(parameter).row(STEP_COLUMNS)}, changed c`)})
+      SELECT id FROM changed`,
+      ['id'],
+    );
+  const updateWithStep = withStep(pinned(', epoch = epoch + 1'), 7);
+  const updateStart = statement(started, ['id', 'ref']);
+  const updateStartWithStep = withStep(started, 9);
   const selectEnded = statement(
     `SELECT x.nr FROM unnest($2::text[]) WITH ORDINALITY x (id, nr)
     LEFT JOIN LATERAL (
@@ -78,22 +83,20 @@ export function createEnding(client: SqlClient, names: Names, namespace: string,
       const [row] = (await client.run(selectPinned, [namespace, toTextColumn(id)])).rows;
       return row && readPinned(row);
     },
-    async repin(executionId, { epoch, from, to, handover, dueAt, step }) {
-      const params = [
+    async repin(executionId, { epoch, from, to, handover, dueAt, step, start }) {
+      const params: SqlParam[] = [
         namespace,
         toTextColumn(executionId),
         epoch,
         toTextColumn(from),
         toTextColumn(to),
-        ...[JSON.stringify(handover), dueAt ?? null],
+        ...[JSON.stringify(handover), start?.dueAt ?? dueAt ?? null],
       ];
       const entry = { executionId, epoch, steps: [] };
-      const { rows } = await (step
-        ? client.run(updateWithStep, [
-            ...params,
-            ...toRow({ entry, part: step, json: toJsonColumn(step.output) }, STEP_COLUMNS),
-          ])
-        : client.run(updatePinned, params));
+      if (start) params.push(toJsonColumn(start.input), start.deadlineAt ?? null);
+      if (step) params.push(...toRow({ entry, part: step, json: toJsonColumn(step.output) }, STEP_COLUMNS));
+      const made = start ? (step ? updateStartWithStep : updateStart) : step ? updateWithStep : updatePinned;
+      const { rows } = await client.run(made, params);
       // A worker that lacks a part of the old definition may run it now.
       if (rows[0]) onFreed();
       return rows[0] !== undefined;

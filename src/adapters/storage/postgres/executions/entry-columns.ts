@@ -75,6 +75,7 @@ export const START: readonly Column<NewExecution>[] = [
   ],
   ['queue_after_begin', 'text', ({ part: { limits } }) => toOptionalText(limits && laterQueue(limits))],
   ['kept_until_end', 'text', ({ part: { limits } }) => toOptionalText(limits && keptUntilEnd(limits))],
+  ['handover', 'text', ({ entry }) => toOptionalJsonColumn(entry.release?.handover)],
 ];
 
 const withNames = <Part>(columns: readonly Column<Part>[], names: readonly string[]) =>

@@ -72,8 +72,8 @@ export function commitStatements(connection: SqlConnection, namespace: string): 
     VALUES (${here}, ${VALUES}, ?, ?,
       (SELECT 'running' FROM ensemble_owners WHERE namespace = ${here} AND owner = ?))`);
   const insertFree = connection.prepare(`
-    INSERT INTO ensemble_executions (namespace, ${START}, started_at, status, due_at)
-    VALUES (${here}, ${VALUES}, NULL, ?, ?) ON CONFLICT DO NOTHING`);
+    INSERT INTO ensemble_executions (namespace, ${START}, started_at, status, due_at, handover)
+    VALUES (${here}, ${VALUES}, NULL, ?, ?, ?) ON CONFLICT DO NOTHING`);
   const insertToRelease = connection.prepare(`
     INSERT INTO ensemble_executions (namespace, ${START}, started_at, status, owner)
     VALUES (${here}, ${VALUES}, NULL, 'running', ?) ON CONFLICT DO NOTHING`);
@@ -121,9 +121,9 @@ export function commitStatements(connection: SqlConnection, namespace: string): 
       columns.push(execution.createdAt, worker, worker);
       return insertHeld.run(columns) > 0;
     },
-    startFree(execution, epoch, { status, dueAt }, charge) {
+    startFree(execution, epoch, { status, dueAt, handover }, charge) {
       const columns = valuesOf(execution, epoch, charge, false);
-      columns.push(status, dueAt);
+      columns.push(status, dueAt, toOptionalJsonColumn(handover));
       return insertFree.run(columns) > 0;
     },
     startToRelease(execution, { epoch, worker }, charge) {

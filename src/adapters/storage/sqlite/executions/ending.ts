@@ -38,6 +38,8 @@ export function createEnding(connection: SqlConnection, namespace: string, trans
   const updatePinned = connection.prepare(`
     UPDATE ensemble_executions SET version = ?, handover = ?, due_at = min(due_at, coalesce(?, due_at)), epoch = epoch + ?
     WHERE ${here} AND id = ? AND epoch = ? AND version = ? AND owner IS NULL AND finished_at IS NULL`);
+  const updateStart = connection.prepare(`
+    UPDATE ensemble_executions SET input = ?, deadline_at = ?, due_at = ? WHERE ${here} AND id = ?`);
   const putStep = connection.prepare(`
     INSERT INTO ensemble_steps (execution, ${columnsOf(STEP)})
     SELECT ref, ${columnsOf(STEP).fill('?')} FROM ensemble_executions WHERE ${here} AND id = ? ${REPLACE}`);
@@ -99,13 +101,15 @@ export function createEnding(connection: SqlConnection, namespace: string, trans
       const [row] = selectPinned.all([toTextColumn(id)]);
       return row && readPinned(row);
     },
-    repin: (id, { epoch, from, to, handover, dueAt, step }) =>
+    repin: (id, { epoch, from, to, handover, dueAt, step, start }) =>
       transaction(() => {
         const isChanged =
           updatePinned.run([
-            ...[toTextColumn(to), toJsonColumn(handover as unknown as Json), dueAt ?? null, step ? 1 : 0],
+            ...[toTextColumn(to), toJsonColumn(handover as unknown as Json), dueAt ?? null, step || start ? 1 : 0],
             ...[toTextColumn(id), epoch, toTextColumn(from)],
           ]) > 0;
+        if (isChanged && start)
+          updateStart.run([toJsonColumn(start.input), start.deadlineAt ?? null, start.dueAt, toTextColumn(id)]);
         if (isChanged && step) putStep.run([...writeFields(STEP, step, toTextColumn), toTextColumn(id)]);
         return isChanged;
       }),

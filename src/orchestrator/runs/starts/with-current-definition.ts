@@ -1,10 +1,10 @@
 /** Starts an execution with the current definition of an ensemble, also if the definition is changed in the meantime. */
 
-import { isPromise, type MaybePromise } from '../../engine/base/maybe-promise.ts';
-import { StaleDefinitionError } from '../../engine/execution/execution-engine.port.ts';
-import type { ExpectedDocument } from '../../engine/execution/stored-execution.ts';
-import { alwaysChanged } from '../changes.ts';
-import type { LoadedEnsemble } from '../definitions/load-definitions.ts';
+import { isPromise, type MaybePromise } from '../../../engine/base/maybe-promise.ts';
+import { StaleDefinitionError } from '../../../engine/execution/execution-engine.port.ts';
+import type { ExpectedDocument } from '../../../engine/execution/stored-execution.ts';
+import { alwaysChanged } from '../../changes.ts';
+import type { LoadedEnsemble } from '../../definitions/load-definitions.ts';
 
 /** Finds the definition to run. It is called again if the definition has changed. */
 export type Find = () => MaybePromise<LoadedEnsemble>;

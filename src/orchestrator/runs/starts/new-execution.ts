@@ -1,11 +1,15 @@
 /** Builds a new execution, for all kinds of starts: a call, a schedule, a parent execution, a retry. */
 
-import type { CompiledEnsemble } from '../../engine/compiled/compiled-ensemble.ts';
-import { PRIORITY_MS } from '../../engine/execution/limits/flow-limit.ts';
-import type { NewExecution } from '../../engine/execution/stored-execution.ts';
+import type { CompiledEnsemble } from '../../../engine/compiled/compiled-ensemble.ts';
+import type { Json } from '../../../engine/base/json/json.ts';
+import { PRIORITY_MS } from '../../../engine/execution/limits/flow-limit.ts';
+import type { NewExecution } from '../../../engine/execution/stored-execution.ts';
 
 type Beginning = Pick<NewExecution, 'id' | 'trigger' | 'input' | 'seed' | 'createdAt'> & {
   readonly [K in 'idempotencyKey' | 'tags']?: NewExecution[K] | undefined;
+} & {
+  /** The input is that of an execution, not of a start: with `batch`, it is a list. */
+  readonly isRecorded?: boolean | undefined;
 };
 
 /** Limits in addition to the ensemble's own `timeout`. The earliest counts. */
@@ -18,7 +22,10 @@ export interface EarlierEnd {
 
 /** @throws INVALID_INPUT for an input that gives a limit no key */
 export function newExecution(compiled: CompiledEnsemble, beginning: Beginning, earlier?: EarlierEnd): NewExecution {
-  const { id, trigger, input, seed, createdAt, idempotencyKey, tags } = beginning;
+  const { id, trigger, input: given, seed, createdAt, idempotencyKey, tags } = beginning;
+  const isList = compiled.gather?.kind === 'batch';
+  const input = isList && !beginning.isRecorded ? [given] : given;
+  const one = isList ? ((input as readonly Json[])[0] ?? null) : input;
   const execution: { -readonly [K in keyof NewExecution]: NewExecution[K] } = {
     id,
     ensemble: compiled.name,
@@ -33,8 +40,8 @@ export function newExecution(compiled: CompiledEnsemble, beginning: Beginning, e
   if (deadlineAt !== Infinity) execution.deadlineAt = deadlineAt;
   if (idempotencyKey !== undefined) execution.idempotencyKey = idempotencyKey;
   if (tags !== undefined) execution.tags = tags;
-  if (compiled.limits) execution.limits = compiled.limits(input, createdAt);
-  if (compiled.priority) execution.dueSince = createdAt - compiled.priority(input, createdAt) * PRIORITY_MS;
+  if (compiled.limits) execution.limits = compiled.limits(one, createdAt);
+  if (compiled.priority) execution.dueSince = createdAt - compiled.priority(one, createdAt) * PRIORITY_MS;
   if (compiled.startWithinMs !== undefined) execution.startBy = createdAt + compiled.startWithinMs;
   return execution;
 }

@@ -1,11 +1,11 @@
 /** Finds the execution that an earlier start under the same id or idempotency key began, and the newest of its retries. */
 
-import { OrchestratorError } from '../../engine/base/errors.ts';
-import { equalJson } from '../../engine/base/json/json.ts';
-import { isGeneratedId } from '../../engine/execution/id.ts';
-import { retryKeyOf } from '../../engine/execution/start-once.ts';
-import type { NewExecution } from '../../engine/execution/stored-execution.ts';
-import type { RecordReader } from '../../engine/storage/storage.port.ts';
+import { OrchestratorError } from '../../../engine/base/errors.ts';
+import { equalJson } from '../../../engine/base/json/json.ts';
+import { isGeneratedId } from '../../../engine/execution/id.ts';
+import { retryKeyOf } from '../../../engine/execution/start-once.ts';
+import type { NewExecution } from '../../../engine/execution/stored-execution.ts';
+import type { RecordReader } from '../../../engine/storage/storage.port.ts';
 
 /**
  * @param execution - what a start would begin
@@ -54,7 +54,7 @@ export async function newestOf({ executions }: FirstReader, id: string): Promise
   }
 }
 
-function reusedKey(given: 'id' | 'idempotency key', executionId: string, how: string): OrchestratorError {
+export function reusedKey(given: 'id' | 'idempotency key', executionId: string, how: string): OrchestratorError {
   const message = `the ${given} belongs to execution ${executionId}, which was started ${how}; use a new one for another start`;
   return new OrchestratorError('IDEMPOTENCY_KEY_REUSED', message, { details: { executionId } });
 }

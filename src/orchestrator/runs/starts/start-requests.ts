@@ -1,18 +1,18 @@
 /** Makes executions of the documents with which SQL asks for them: see the function `start` in the schema of the Postgres storage. */
 
-import { hashText } from '../../engine/base/bytes/hash.ts';
-import { isOrchestratorError } from '../../engine/base/errors.ts';
-import type { Json, JsonObject } from '../../engine/base/json/json.ts';
-import type { AttachedEngine, LoadedDefinition } from '../../engine/execution/execution-engine.port.ts';
-import type { IdSource } from '../../engine/execution/id.ts';
-import { toStoredKey } from '../../engine/execution/start-once.ts';
-import type { ExpectedDocument, NewExecution } from '../../engine/execution/stored-execution.ts';
-import type { Clock } from '../../engine/host/clock.port.ts';
-import type { Logger } from '../../engine/host/logger.port.ts';
-import type { MaybePromise } from '../../engine/operation/operation.port.ts';
-import type { DocumentStore, RecordReader, StoredDocument } from '../../engine/storage/storage.port.ts';
-import type { LoadedEnsemble } from '../definitions/load-definitions.ts';
-import type { TimedTask, TimedWork } from '../timed/timed-work.ts';
+import { hashText } from '../../../engine/base/bytes/hash.ts';
+import { isOrchestratorError } from '../../../engine/base/errors.ts';
+import type { Json, JsonObject } from '../../../engine/base/json/json.ts';
+import type { AttachedEngine, LoadedDefinition } from '../../../engine/execution/execution-engine.port.ts';
+import type { IdSource } from '../../../engine/execution/id.ts';
+import { toStoredKey } from '../../../engine/execution/start-once.ts';
+import type { ExpectedDocument, NewExecution } from '../../../engine/execution/stored-execution.ts';
+import type { Clock } from '../../../engine/host/clock.port.ts';
+import type { Logger } from '../../../engine/host/logger.port.ts';
+import type { MaybePromise } from '../../../engine/operation/operation.port.ts';
+import type { DocumentStore, RecordReader, StoredDocument } from '../../../engine/storage/storage.port.ts';
+import type { LoadedEnsemble } from '../../definitions/load-definitions.ts';
+import type { TimedTask, TimedWork } from '../../timed/timed-work.ts';
 import { newExecution } from './new-execution.ts';
 import { readInput } from './read-input.ts';
 import { withCurrentDefinition } from './with-current-definition.ts';

@@ -1,23 +1,29 @@
 /** Accepts a start: ensemble, input and options -> the new execution, and how the engine begins it. */
 
-import { type Charge, monthOf } from '../../engine/access/quota.ts';
-import type { Plans } from '../../engine/access/rules/plans.ts';
-import type { Principal } from '../../engine/access/token.ts';
-import type { Json } from '../../engine/base/json/json.ts';
-import { createCallerSignals } from '../../engine/base/time/caller-signal.ts';
-import { toMs } from '../../engine/base/time/duration.ts';
-import { toTraceContext } from '../../engine/events/trace-context.ts';
-import type { AttachedEngine, BeginOptions } from '../../engine/execution/execution-engine.port.ts';
-import type { IdSource } from '../../engine/execution/id.ts';
-import { toStoredKey, toTags } from '../../engine/execution/start-once.ts';
-import type { NewExecution } from '../../engine/execution/stored-execution.ts';
-import type { Clock } from '../../engine/host/clock.port.ts';
-import type { Tracing } from '../../engine/host/telemetry.port.ts';
-import type { MaybePromise } from '../../engine/operation/operation.port.ts';
-import type { RecordReader, Storage, StoredDefinition } from '../../engine/storage/storage.port.ts';
-import type { LoadedEnsemble, LoadedTraffic } from '../definitions/load-definitions.ts';
-import { checkExecuteOptions } from '../options/options.ts';
-import { traceStart } from '../telemetry.ts';
+import { type Charge, monthOf } from '../../../engine/access/quota.ts';
+import type { Plans } from '../../../engine/access/rules/plans.ts';
+import type { Principal } from '../../../engine/access/token.ts';
+import { OrchestratorError } from '../../../engine/base/errors.ts';
+import type { Json } from '../../../engine/base/json/json.ts';
+import { createCallerSignals } from '../../../engine/base/time/caller-signal.ts';
+import { toMs } from '../../../engine/base/time/duration.ts';
+import { toTraceContext } from '../../../engine/events/trace-context.ts';
+import type { AttachedEngine, BeginOptions } from '../../../engine/execution/execution-engine.port.ts';
+import type { IdSource } from '../../../engine/execution/id.ts';
+import { toStoredKey, toTags } from '../../../engine/execution/start-once.ts';
+import type { NewExecution } from '../../../engine/execution/stored-execution.ts';
+import type { Clock } from '../../../engine/host/clock.port.ts';
+import type { Tracing } from '../../../engine/host/telemetry.port.ts';
+import type { MaybePromise } from '../../../engine/operation/operation.port.ts';
+import type {
+  RecordReader,
+  Storage,
+  StoredDefinition,
+  TransactionStore,
+} from '../../../engine/storage/storage.port.ts';
+import type { LoadedEnsemble, LoadedTraffic } from '../../definitions/load-definitions.ts';
+import { checkExecuteOptions } from '../../options/options.ts';
+import { traceStart } from '../../telemetry.ts';
 import { type ExecuteOptions, type Origin, toTrigger } from './execute-options.ts';
 import { checkPlace, type NewExecutionId } from './execution-ids.ts';
 import { findAccepted } from './find-first.ts';
@@ -126,4 +132,29 @@ export function createAcceptance(dependencies: {
     }),
     chargeOf,
   };
+}
+
+/** Undefined without a transaction. */
+export type OpenTransaction = (transaction: unknown) => Promise<TransactionStore | undefined>;
+
+/** @returns a function that opens the transaction of a call; undefined if it has none. @throws NOT_CONFIGURED, INVALID_REQUEST */
+export function createOpenTransaction(
+  storage: Pick<Storage, 'within'>,
+  engine: () => Pick<AttachedEngine, 'takesTransactions'>,
+): OpenTransaction {
+  return async (transaction) => {
+    if (transaction === undefined) return undefined;
+    if (storage.within && engine().takesTransactions) return storage.within(transaction);
+    const message =
+      'the storage or the engine of this orchestrator can not write in a transaction of the caller; `postgresStorage` and `sqliteStorage` can';
+    throw new OrchestratorError('NOT_CONFIGURED', message);
+  };
+}
+
+/** @throws INVALID_REQUEST for what can't be done before the caller commits */
+export function refuseWithin({ signal, dryRun }: ExecuteOptions, isAwaited: boolean): void {
+  const what = isAwaited ? '`execute`, which waits for the end' : signal ? '`signal`' : dryRun ? '`dryRun`' : undefined;
+  if (what === undefined) return;
+  const message = `\`transaction\` can't be used with ${what}: the execution is there when the transaction is committed; use \`start\``;
+  throw new OrchestratorError('INVALID_REQUEST', message);
 }

@@ -1,9 +1,9 @@
 /** Creates the ids of new executions, so that the engine or the storage can decide where an execution is kept. */
 
-import { OrchestratorError } from '../../engine/base/errors.ts';
-import type { AttachedEngine } from '../../engine/execution/execution-engine.port.ts';
-import type { IdSource } from '../../engine/execution/id.ts';
-import type { Storage } from '../../engine/storage/storage.port.ts';
+import { OrchestratorError } from '../../../engine/base/errors.ts';
+import type { AttachedEngine } from '../../../engine/execution/execution-engine.port.ts';
+import type { IdSource } from '../../../engine/execution/id.ts';
+import type { Storage } from '../../../engine/storage/storage.port.ts';
 
 /** Creates the id of a new execution of an ensemble. @param now - Unix ms */
 export type NewExecutionId = (ensemble: string, now: number) => string;

@@ -1,12 +1,12 @@
 /** What the caller of a start or of a retry may say. */
 
-import type { Principal } from '../../engine/access/token.ts';
-import { OrchestratorError } from '../../engine/base/errors.ts';
-import type { Duration } from '../../engine/base/time/duration.ts';
-import type { DryRunOptions, ExecutionTrigger } from '../../engine/execution/execution.ts';
-import type { StartIdentity } from '../../engine/execution/start-once.ts';
-import type { StepRecord } from '../../engine/execution/stored-execution.ts';
-import type { OperatorOptions } from '../operators/operator-options.ts';
+import type { Principal } from '../../../engine/access/token.ts';
+import { OrchestratorError } from '../../../engine/base/errors.ts';
+import type { Duration } from '../../../engine/base/time/duration.ts';
+import type { DryRunOptions, ExecutionTrigger } from '../../../engine/execution/execution.ts';
+import type { StartIdentity } from '../../../engine/execution/start-once.ts';
+import type { StepRecord } from '../../../engine/execution/stored-execution.ts';
+import type { OperatorOptions } from '../../operators/operator-options.ts';
 
 export interface ExecuteOptions extends StartIdentity {
   /**
