@@ -25,7 +25,7 @@ const WRITE_WAIT_MS = 10_000;
 
 /** The methods that change something. Each can be called again with the same arguments. All others read, but for those of {@link IMPATIENT}. */
 const WRITES =
-  /^(executions\.(requestCancel|delete|putLimits)|signals\.put|state\.write|schedules\.advance|definitions\.put|documents\.write|deliveries\.requeue|tokens\.(put|delete))$/;
+  /^(executions\.(requestCancel|delete|putLimits|closeLimits)|signals\.put|state\.write|schedules\.advance|definitions\.put|documents\.write|deliveries\.requeue|tokens\.(put|delete))$/;
 /** What has its own way to wait: work in the background, steps of runs, and the counting of requests. */
 const IMPATIENT =
   /^(workers\.|executions\.(claim|take|poll|purge)$|deliveries\.(claim|settle|purge|receivers)$|rates\.)/;

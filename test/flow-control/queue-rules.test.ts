@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { createHandler } from '../../src/http-handlers/create-handler.ts';
-import { createTestOrchestrator, manualClock } from '../../src/entries/testing.ts';
+import { createTestOrchestrator, manualClock, stubHttp } from '../../src/entries/testing.ts';
 import { describeWaits } from '../../src/cli/progress/describe-waits.ts';
 import { createOrchestrator, embeddedEngine, memoryStorage } from '../../src/index.ts';
 import { world } from './world.ts';
@@ -197,6 +197,46 @@ describe('rate', () => {
     });
     await orchestrator.clock.advance(10_000);
     await orchestrator.start('export', { job: 'c' });
+  });
+
+  it('learn: a 429 with `Retry-After` holds up the executions of that key until then, and no other', async () => {
+    const http = stubHttp();
+    let isBusy = true;
+    http.on('GET https://bank.test/*', () =>
+      isBusy ? { status: 429, headers: { 'retry-after': '30' } } : { json: {} },
+    );
+    const orchestrator = createTestOrchestrator({
+      http,
+      ensembles: [
+        {
+          name: 'pay',
+          rate: { limit: 100, period: '1m', key: '${input.bank}', learn: true },
+          flow: [
+            {
+              agent: 'ask',
+              operation: 'api',
+              config: { url: 'https://bank.test/${input.bank}' },
+              retry: { maxAttempts: 2, delay: '1s' },
+            },
+          ],
+        } as never,
+      ],
+    });
+    const { clock, executions } = orchestrator;
+    const first = await orchestrator.start('pay', { bank: 'a' });
+    await clock.advance(0);
+    const statuses = async (...ids: string[]) => Promise.all(ids.map(async (id) => (await executions.get(id)).status));
+    const second = await orchestrator.start('pay', { bank: 'a' });
+    await clock.advance(0);
+    expect(await statuses(first.id, second.id)).toEqual(['waiting', 'queued']);
+    expect((await executions.get(second.id)).waitingFor).toMatchObject([{ kind: 'limit', name: 'pay', key: 'a' }]);
+    isBusy = false;
+    const other = await orchestrator.start('pay', { bank: 'b' });
+    await clock.advance(29_999);
+    expect(await statuses(first.id, second.id, other.id)).toEqual(['waiting', 'queued', 'completed']);
+    await clock.advance(1);
+    expect(await statuses(first.id, second.id)).toEqual(['completed', 'completed']);
+    expect(http.calls.map(({ url }) => url.slice(-1))).toEqual(['a', 'b', 'a', 'a']);
   });
 
   it('a retry is a start: it waits for the rate too', async () => {

@@ -279,6 +279,7 @@ describe('memoryStorage, due executions', () => {
       storage.executions.resumeAll('all', [], 1),
       storage.executions.putLimits([]),
       storage.executions.limitWaits(id, T0),
+      storage.executions.closeLimits([{ name: 'a', key: '' }], T0),
       storage.executions.repin(id, {
         ...{ epoch: 1, from: 'a', to: 'b' },
         handover: { waitingFor: [], waited: 0, recoveries: 0 },

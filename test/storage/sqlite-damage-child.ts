@@ -44,6 +44,7 @@ for (const path of paths) {
     () => storage.executions.pause(id, 'execution'),
     () => storage.executions.resume(id, 'execution'),
     () => storage.executions.limitWaits(id, T0),
+    () => storage.executions.closeLimits([{ name: 'rate/orders', key: '' }], T0),
     () =>
       storage.executions.repin(id, {
         epoch: 1,

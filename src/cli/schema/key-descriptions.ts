@@ -39,6 +39,7 @@ export const KEY_DESCRIPTIONS: Readonly<Record<string, Readonly<Record<string, s
     'rate.limit': 'The number of executions, 1 to 100,000, or an expression over `input`; required.',
     'rate.period': 'A duration, at most 31 days; required.',
     'rate.burst': 'How many may begin at the same time; after that, they begin at equal intervals. Default: `limit`.',
+    'rate.learn': '`true`: an answer with the status 429 and a `Retry-After` closes the rate for its key until then. Default: `false`.',
     'rate.key': "An expression over `input`: executions with different keys don't count together. Default: all count together.",
     'rate.over': 'What becomes of executions that are too many: `queue`, `refuse`, `keep-newest` or `keep-oldest`. Default: `queue`.',
     'rate.queueLimit': 'How many executions may wait, 0 to 10,000. Default: any number; 1 with `keep-newest` and `keep-oldest`.',

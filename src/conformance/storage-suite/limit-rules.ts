@@ -173,6 +173,23 @@ export function limitRuleCases(it: StorageCase): void {
     same(found, [1, 2, 3], 'claimed, one each second');
   });
 
+  it('closeLimits: nothing begins under a rate with that key before the instant, and an earlier one changes nothing', async (storage) => {
+    await register(storage);
+    const rule = { name: 'rate/orders', max: 9, period: 1000 };
+    await begin(storage, 1, rule);
+    await begin(storage, 2, { ...rule, key: 'b' });
+    await storage.executions.closeLimits([limit(rule), limit({ ...rule, key: 'unknown' })], T0 + 5000);
+    await storage.executions.closeLimits([limit(rule)], T0 + 3000);
+    same(await begin(storage, 3, rule), 'slots-taken', 'one with the key');
+    await queue(storage, 3, rule);
+    same(await begin(storage, 4, { ...rule, key: 'b' }), 'stored', 'one with another key');
+    same((await storage.executions.limitWaits(executionId(3), T0 + 100)).length, 1, 'what it waits for');
+    await release(storage, 1, { status: 'waiting', dueAt: T0 + 10 });
+    same(await claimed(storage, T0 + 4999), [[1], []], 'claimed before: only what has begun');
+    same(await nextDueAt(storage), T0 + 5000, 'when more may begin');
+    same(await claimed(storage, T0 + 5000), [[3], []], 'claimed then');
+  });
+
   it('limits: an execution that has not begun at `startBy` leaves its queue, and needs no slot', async (storage) => {
     await register(storage);
     await begin(storage, 1, {});

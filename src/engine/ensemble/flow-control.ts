@@ -44,6 +44,11 @@ export interface RateRule extends QueueRule {
   readonly limit: number | string;
   /** At most 31 days. In no span of this length begin more than `limit`. */
   readonly period: WrittenDuration;
+  /**
+   * An answer with the status 429 and a `Retry-After` to an agent of an execution: none of the same key begins before that, for a day at
+   * most. Default false.
+   */
+  readonly learn?: boolean | undefined;
   /** How many may begin at the same time; after that, they begin at equal intervals. Default: `limit`. */
   readonly burst?: number | undefined;
   /** An expression over the input: executions with different keys don't count together. Default: all count together. */

@@ -271,6 +271,9 @@ export interface ExecutionStore extends ExecutionReader {
    */
   putLimits(limits: readonly FlowLimit[]): MaybePromise<unknown>;
 
+  /** Closes rates: under them, with their keys, nothing begins before an instant (Unix ms). An earlier instant than the known one changes nothing. */
+  closeLimits(limits: readonly Pick<FlowLimit, 'name' | 'key'>[], until: number): MaybePromise<unknown>;
+
   /**
    * Requests the cancellation of an execution. A repeated request changes nothing.
    *

@@ -50,6 +50,8 @@ export interface RunPorts {
   readonly measure?: Measure | undefined;
   /** A `while` that still holds after this number of rounds is left, in a dry run. Absent: only its own limit counts. */
   readonly maxRounds?: number | undefined;
+  /** An operation was asked to wait: the status 429 with a `Retry-After`. Undefined where no operation runs. */
+  readonly askedToWait?: ((execution: NewExecution, retryAfterMs: number) => void) | undefined;
   /** Emits an event; undefined when there is no listener, so that no event is built in vain. */
   readonly emit: (<K extends EventKind>(event: K, data: EventData[K]) => void) | undefined;
 }

@@ -16,6 +16,7 @@ const METHODS: { readonly [Name in keyof StorageParts]: Methods<StorageParts[Nam
       getPinned: true,
       repin: true,
       putLimits: true,
+      closeLimits: true,
       limitWaits: true,
       pause: true,
       resume: true,

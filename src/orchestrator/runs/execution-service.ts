@@ -50,6 +50,7 @@ import { createChildren } from './children.ts';
 import { dryRunOf, type ExecuteOptions, type Origin, type RetryOptions } from './starts/execute-options.ts';
 import { createExecutionIds } from './starts/execution-ids.ts';
 import { findFirst, newestOf } from './starts/find-first.ts';
+import { createLearning } from './flow-limits.ts';
 import { createHandles, type ExecutionHandle } from './handles.ts';
 import { logEnd } from './log-end.ts';
 import { newExecution } from './starts/new-execution.ts';
@@ -294,6 +295,7 @@ function createRunPorts(
   const emit = <K extends EventKind>(event: K, data: EventData[K]) => events.emit(event, data);
   return {
     ...{ clock, children, turns, env, mask, keepsStacks, resolveComponent, tracing },
+    askedToWait: createLearning(dependencies),
     logger: logger === SILENT ? undefined : logger,
     get emit() {
       return events.hasListeners ? emit : undefined;

@@ -5,6 +5,7 @@ import type { Execution, PendingWait } from '../../engine/execution/execution.ts
 import type { AttachedEngine } from '../../engine/execution/execution-engine.port.ts';
 import type { ExecutionReader, ExecutionStore } from '../../engine/execution/execution-store.port.ts';
 import { type FlowLimit, shownName } from '../../engine/execution/limits/flow-limit.ts';
+import type { NewExecution } from '../../engine/execution/stored-execution.ts';
 import type { Clock } from '../../engine/host/clock.port.ts';
 import type { Logger } from '../../engine/host/logger.port.ts';
 import type { LoadedEnsemble } from '../definitions/load-definitions.ts';
@@ -22,6 +23,27 @@ export async function withLimitWaits(
     return { kind: 'limit', name: shownName(name), ...wait, since: from };
   });
   return waits.length === 0 ? record : { ...record, waitingFor: [...waits, ...record.waitingFor] };
+}
+
+const DAY_MS = 86_400_000;
+
+/** Closes the rates of an execution that learn from answers. Never throws: without it, the next execution asks too early. */
+export function createLearning({
+  storage,
+  clock,
+  logger,
+}: {
+  readonly storage: { readonly executions: Pick<ExecutionStore, 'closeLimits'> };
+  readonly clock: Clock;
+  readonly logger: Logger;
+}) {
+  return ({ id, limits = [] }: Pick<NewExecution, 'id' | 'limits'>, retryAfterMs: number): void => {
+    const learning = limits.filter(({ learn }) => learn);
+    if (learning.length === 0) return;
+    const until = clock.now() + Math.min(retryAfterMs, DAY_MS);
+    const close = async () => storage.executions.closeLimits(learning, until);
+    close().catch((err: unknown) => logger.warn({ err, executionId: id }, 'a rate could not be closed'));
+  };
 }
 
 export interface LimitNumbers {

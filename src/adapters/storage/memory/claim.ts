@@ -7,7 +7,10 @@ import { expire, type MemoryState, setWorker } from './memory-state.ts';
 import { countSignals, type StoredExecution } from './stored-execution.ts';
 
 /** The methods of the storage port in this file. */
-type Claiming = Pick<ExecutionStore, 'claim' | 'take' | 'poll' | 'countQueued' | 'putLimits' | 'limitWaits'>;
+type Claiming = Pick<
+  ExecutionStore,
+  'claim' | 'take' | 'poll' | 'countQueued' | 'putLimits' | 'closeLimits' | 'limitWaits'
+>;
 
 export function createClaiming(state: MemoryState): Claiming {
   const { executions, workers, due, slots, limits } = state;
@@ -50,6 +53,7 @@ export function createClaiming(state: MemoryState): Claiming {
     },
     countQueued: (limit) => Math.min(state.queued, limit),
     putLimits: (given) => due.freed(limits.put(given)),
+    closeLimits: limits.close,
     limitWaits(id, now) {
       const { limits: of, dueAt } = executions.get(id) ?? {};
       const waitsIn = of?.waitsIn;

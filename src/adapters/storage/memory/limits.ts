@@ -10,6 +10,7 @@ import {
   tooMany,
 } from '../../../engine/execution/limits/flow-limit.ts';
 import {
+  closeRate,
   freeOfRate,
   nextOfRate,
   type Rate,
@@ -58,6 +59,8 @@ export interface MemoryLimits {
   join(id: string, limits: readonly FlowLimit[], now: number): JoinedLimits;
   /** Stores numbers for all keys of limits. @returns the limits that have changed */
   put(limits: readonly FlowLimit[]): readonly HeldLimit[];
+  /** Closes rates until an instant (Unix ms). */
+  close(limits: readonly Pick<FlowLimit, 'name' | 'key'>[], until: number): void;
   /** Whether each of the limits has a free slot at an instant (Unix ms), and no lane waits for one. */
   mayJoin(limits: readonly FlowLimit[], now: number): boolean;
   /** Whether one more execution, which does not begin, is one too many. */
@@ -155,6 +158,12 @@ export function memoryLimits(describe: (id: string) => ListedExecution | undefin
         if (given) renew(limit, given);
         return given !== undefined;
       });
+    },
+    close(limits, until) {
+      for (const given of limits) {
+        const limit = known.get(limitId(given));
+        if (limit) limit.use = closeRate(limit.use, until) ?? limit.use;
+      }
     },
     mayJoin: (limits, now) =>
       limits.every((given) => {

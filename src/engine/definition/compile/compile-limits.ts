@@ -103,7 +103,7 @@ function compileConcurrency(rule: ConcurrencyRule, own: string, at: Path, compil
 }
 
 function compileRate(rule: RateRule, name: string, at: Path, compiler: RuleCompiler): CompiledRule {
-  const { limit, key, burst } = rule;
+  const { limit, key, burst, learn } = rule;
   const { report, dropped } = compiler.context;
   const period = periodOf(rule.period, [...at, 'period'], compiler.context);
   if (rule.over === 'cancel-running' && !dropped([...at, 'over']))
@@ -119,6 +119,7 @@ function compileRate(rule: RateRule, name: string, at: Path, compiler: RuleCompi
       name,
       period,
       ...(burst !== undefined && { burst }),
+      ...(learn && { learn }),
       ...queueRuleOf(rule, at, compiler),
     },
   };

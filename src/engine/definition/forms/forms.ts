@@ -226,6 +226,7 @@ export const rateSchema = form(
     limit: limit(),
     period: duration(),
     burst: z.optional(wholeNumber(1, MAX_HELD_AT_ONCE)),
+    learn: z.optional(z.boolean()),
     key: z.optional(nonEmpty()),
     ...queueRule(),
   }),

@@ -28,6 +28,8 @@ export interface FlowLimit {
   readonly period?: number | undefined;
   /** With `period`: how many may begin at the same time. After that, they begin at equal intervals. Absent: `max`. */
   readonly burst?: number | undefined;
+  /** With `period`: an answer that asks to wait closes it until then. */
+  readonly learn?: true | undefined;
   /** An execution keeps its slot while it waits, until it ends. */
   readonly hold?: true | undefined;
   readonly over?: OverLimit | undefined;

@@ -19,6 +19,8 @@ export interface RateUse {
   readonly until: number;
   /** Unix ms: what waits for the rate is looked at again then. */
   readonly wakesAt: number;
+  /** Unix ms: nothing begins before that. Absent: that is over. */
+  readonly closedUntil?: number | undefined;
 }
 
 export const UNUSED: RateUse = { counts: [], until: 0, wakesAt: 0 };
@@ -32,8 +34,16 @@ const endOf = (rate: Rate, interval: number) => (interval + 1) * sizeOf(rate) - 
 const counting = (rate: Rate, { counts }: RateUse, now: number) =>
   counts.filter(([interval]) => endOf(rate, interval) > now);
 
+const isClosed = ({ closedUntil = 0 }: RateUse, now: number) => closedUntil > now;
+
+/** Nothing begins before an instant (Unix ms). @returns undefined if that is so already */
+export function closeRate(use: RateUse, until: number): RateUse | undefined {
+  return isClosed(use, until - 1) ? undefined : { ...use, closedUntil: until };
+}
+
 /** How many may begin now. @param now - Unix ms */
 export function freeOfRate(rate: Rate, use: RateUse, now: number): number {
+  if (isClosed(use, now)) return 0;
   const used = counting(rate, use, now).reduce((sum, [, count]) => sum + count, 0);
   const left = rate.max - used;
   if (rate.burst === undefined) return left;
@@ -53,13 +63,13 @@ export function useRate(rate: Rate, use: RateUse, count: number, now: number): R
 
 /** Unix ms at which one more may begin: `now` if it may begin at once. */
 export function nextOfRate(rate: Rate, use: RateUse, now: number): number {
-  let [left, at] = [rate.max, now];
+  let [left, at] = [rate.max, Math.max(now, use.closedUntil ?? 0)];
   const counts = counting(rate, use, now);
   for (const [, count] of counts) left -= count;
   for (const [interval, count] of counts) {
     if (left > 0) break;
     left += count;
-    at = endOf(rate, interval);
+    at = Math.max(at, endOf(rate, interval));
   }
   if (rate.burst === undefined) return at;
   const every = rate.period / rate.max;

@@ -218,6 +218,9 @@ function toFailedAttempt(attempt: Attempt, thrown: unknown, kept?: KeptOfThrown)
   const { step, scope } = attempt;
   if (scope.cancellation.reason !== undefined) return undefined;
   const failure = toFailure(thrown, scope.run.ports.mask);
+  const { retryAfterMs } = failure;
+  if (retryAfterMs > 0 && failure.error.details?.status === 429)
+    scope.run.ports.askedToWait?.(scope.run.accepted, retryAfterMs);
   const retryAt = nextAttempt(attempt, failure);
   const error = { ...failure.error, agent: step.name, ...kept };
   logFailure(error, thrown, attempt, retryAt);

@@ -2,7 +2,7 @@
 
 import type { ExecutionStore } from '../../../../engine/storage/storage.port.ts';
 import { readNumber, readText } from '../../sql/columns.ts';
-import { putNamedLimits, runLater } from '../../sql/queues/claim-queues.ts';
+import { closeRates, putNamedLimits, runLater } from '../../sql/queues/claim-queues.ts';
 import { readLimitStates, rowsOfLimits } from '../../sql/queues/limit-state.ts';
 import { fullLimits, MAX_AHEAD } from '../../sql/queues/limit-waits.ts';
 import { limitsOfQueue } from '../../sql/queues/take-turns.ts';
@@ -12,7 +12,7 @@ import type { Names } from '../tables/names.ts';
 import { createQueues, isTakenIn, LIMIT, NO_CALLERS } from './queue-tables.ts';
 
 /** The methods of the storage port in this file. */
-export type LimitViews = Pick<ExecutionStore, 'putLimits' | 'limitWaits'>;
+export type LimitViews = Pick<ExecutionStore, 'putLimits' | 'closeLimits' | 'limitWaits'>;
 
 export function createLimitViews(client: SqlClient, names: Names, namespace: string): LimitViews {
   const { executions, limits, slots } = names;
@@ -33,6 +33,7 @@ export function createLimitViews(client: SqlClient, names: Names, namespace: str
   return {
     putLimits: (given) =>
       given.length === 0 ? undefined : client.transaction((on) => runLater(putNamedLimits(queuesOn(on), given))),
+    closeLimits: (given, until) => client.transaction((on) => runLater(closeRates(queuesOn(on), given, until))),
     async limitWaits(id, now) {
       const [row] = (await client.run(selectQueue, [namespace, toTextColumn(id), now])).rows;
       if (!row) return [];

@@ -12,6 +12,7 @@
 import { isPromise, type MaybePromise } from '../../../../engine/base/maybe-promise.ts';
 import { type FlowLimit, type ListedExecution, limitId, RATE } from '../../../../engine/execution/limits/flow-limit.ts';
 import {
+  closeRate,
   freeOfRate,
   nextOfRate,
   type RateUse,
@@ -286,6 +287,20 @@ export function* putNamedLimits(
   const changed = yield* wait(on.putLimits(named, true));
   const names = named.filter(({ name }) => changed.includes(namedId(name))).map(({ name }) => name);
   if (names.length > 0) yield* wait(on.wakeNamed(names));
+}
+
+/** Closes rates until an instant (Unix ms). In a transaction. */
+export function* closeRates(
+  on: Pick<QueueTables<never>, 'readLimits' | 'putUses'>,
+  limits: readonly Pick<FlowLimit, 'name' | 'key'>[],
+  until: number,
+): Steps<void> {
+  const uses = new Map<string, RateUse>();
+  for (const [id, { rate, use }] of yield* wait(on.readLimits(limits.map(limitId).sort()))) {
+    const closed = rate && closeRate(use, until);
+    if (closed) uses.set(id, closed);
+  }
+  if (uses.size > 0) yield* wait(on.putUses(uses));
 }
 
 /** Claims up to `most` executions. In a transaction, which is repeated if it fails. @returns the rows of {@link QueueTables.claim} */

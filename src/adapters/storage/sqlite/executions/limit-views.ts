@@ -1,7 +1,7 @@
 /** What is said about limits, and what holds executions up. */
 
 import type { ExecutionStore } from '../../../../engine/storage/storage.port.ts';
-import { putNamedLimits, runNow } from '../../sql/queues/claim-queues.ts';
+import { closeRates, putNamedLimits, runNow } from '../../sql/queues/claim-queues.ts';
 import { readLimitStates, rowsOfLimits } from '../../sql/queues/limit-state.ts';
 import { fullLimits, MAX_AHEAD } from '../../sql/queues/limit-waits.ts';
 import { limitsOfQueue } from '../../sql/queues/take-turns.ts';
@@ -10,7 +10,7 @@ import { toLiteral, toTextColumn } from '../tables/columns.ts';
 import { createQueues, isTakenIn } from './queue-tables.ts';
 
 /** The methods of the storage port in this file. */
-export type LimitViews = Pick<ExecutionStore, 'putLimits' | 'limitWaits'>;
+export type LimitViews = Pick<ExecutionStore, 'putLimits' | 'closeLimits' | 'limitWaits'>;
 
 export function createLimitViews(
   connection: SqlConnection,
@@ -37,6 +37,7 @@ export function createLimitViews(
   return {
     putLimits: (given) =>
       given.length === 0 ? undefined : transaction(() => runNow(putNamedLimits(queues.tables(), given))),
+    closeLimits: (given, until) => transaction(() => runNow(closeRates(queues.tables(), given, until))),
     limitWaits(id, now) {
       prepared ??= prepare();
       const [row] = prepared.queue.all([toTextColumn(id), now]);
