@@ -101,7 +101,7 @@ export const DURABLE = {
 /** Tables that measure this library only. Each has its own way of printing. */
 const FURTHER = {
   ...{ memory: {}, import: {}, deliveries: {}, turns: {} },
-  ...{ queue: {}, backlog: {}, finished: {}, loops: {}, resume: {}, waiting: {} },
+  ...{ queue: {}, backlog: {}, keys: {}, finished: {}, loops: {}, resume: {}, waiting: {} },
 };
 
 const TABLES = { ...IN_MEMORY, ...DURABLE, ...FURTHER };

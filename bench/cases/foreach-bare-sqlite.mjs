@@ -1,7 +1,7 @@
 /** Writes 10,000 records, like the items of a `foreach`, into a bare SQLite file: one commit for each turn of the event loop. */
 
-import { setup as setupRaw } from './durable/raw-sqlite.mjs';
 import { ownFolder } from '../durable/own-folder.mjs';
+import { setup as setupRaw } from './durable/raw-sqlite.mjs';
 
 const RECORDS = 10_000;
 

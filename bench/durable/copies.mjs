@@ -6,16 +6,17 @@ import { openSqlite } from './open-sqlite.mjs';
 /**
  * @param kind - `sqlite`, with the path of a file, or `postgres`, with a URL
  * @param options - `schema` of Postgres; `steps`: whether the steps are copied too; `chosen`: which of the stored executions the copy
- *   `n.n` is made of, in SQL, by default the only one
+ *   `n.n` is made of, in SQL, by default the only one; `values`: columns of the copies, in SQL
  * @returns `add(count)`, which adds copies of what was stored at the call of this function, `analyze()`, `count(status)` and `close()`
  */
 export async function openCopies(kind, where, options = {}) {
-  const { schema = 'ensemble', steps = false, chosen = 'true' } = options;
+  const { schema = 'ensemble', steps = false, chosen = 'true', values = {} } = options;
   const database = await (kind === 'sqlite' ? openFile(where) : openServer(where, schema));
   const { executions, steps: stepTable, numbers, padded, columns } = database;
   const idOf = (number) => `'exec_' || ${padded(number)}`;
   const of = copied(await columns('executions'), 'ref', (name) => {
     if (name === 'id') return idOf('n.n');
+    if (values[name]) return values[name];
     return name === 'created_at' || name === 'due_at' ? `first.${name} + n.n / 1000` : `first.${name}`;
   });
   const ofSteps = copied(await columns('steps'), 'seq', (name) =>

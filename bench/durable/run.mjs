@@ -7,6 +7,7 @@ import { measureDisk } from './disk.mjs';
 import { openPlace } from './place.mjs';
 import { printBacklog } from './print-backlog.mjs';
 import { printFinished } from './print-finished.mjs';
+import { printKeys } from './print-keys.mjs';
 import { printLoops } from './print-loops.mjs';
 import { printQueue } from './print-queue.mjs';
 import { printResume } from './print-resume.mjs';
@@ -15,14 +16,16 @@ import { printWaiting } from './print-waiting.mjs';
 
 const AT_A_TIME = [1, 50];
 const HEADS = { sqlite: 'SQLite', postgres: 'Postgres' };
-const IN_POSTGRES = ['postgres', 'queue', 'backlog', 'finished', 'loops', 'resume'];
+const IN_POSTGRES = ['postgres', 'queue', 'backlog', 'keys', 'finished', 'loops', 'resume'];
 /** The time limit of a case beyond its measured time and its warm-up: to start, to check what it stored, and to close. */
 const ALLOWANCE_MS = 120_000;
 
 /** @param options - as for `printInMemory` */
 export async function runDurable({ rounds, seconds, chosen, missing }) {
   const rows = chosenRows(DURABLE, chosen);
-  const further = ['queue', 'backlog', 'finished', 'loops', 'resume', 'waiting'].filter((name) => chosen.has(name));
+  const further = ['queue', 'backlog', 'keys', 'finished', 'loops', 'resume', 'waiting'].filter((name) =>
+    chosen.has(name),
+  );
   if (Object.keys(rows).length === 0 && further.length === 0) return;
 
   const needsPostgres = [...chosen].some((name) => IN_POSTGRES.includes(name.split('-')[0]));
@@ -52,6 +55,7 @@ export async function runDurable({ rounds, seconds, chosen, missing }) {
     }
     if (chosen.has('queue')) await printQueue({ rounds, seconds, measure });
     if (chosen.has('backlog')) await printBacklog({ rounds, seconds, measure });
+    if (chosen.has('keys')) await printKeys({ rounds, measure });
     if (chosen.has('finished')) await printFinished({ rounds, seconds, measure });
     if (chosen.has('loops')) await printLoops({ rounds, measure });
     if (chosen.has('resume')) await printResume({ rounds, measure });

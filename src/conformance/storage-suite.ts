@@ -37,7 +37,7 @@ import { sharedTakeCases, takeCases } from './storage-suite/executions/takes.ts'
 import { turnCases } from './storage-suite/executions/turns.ts';
 import { closeCases, concurrentHandleCases, type HandlesCase } from './storage-suite/handles.ts';
 import { limitRuleCases } from './storage-suite/limit-rules.ts';
-import { limitCases, sharedLimitCases } from './storage-suite/limits.ts';
+import { fairCases, limitCases, sharedLimitCases } from './storage-suite/limits.ts';
 import { reopenedScheduleCases, scheduleCases } from './storage-suite/schedules.ts';
 import { awaitedSignalCases } from './storage-suite/signals/awaited-signals.ts';
 import { sentSignalCases, sharedSignalCases } from './storage-suite/signals/sent-signals.ts';
@@ -105,6 +105,7 @@ const GROUPS: { readonly [Part in keyof StorageParts | 'commits' | 'handles']: G
         findingCases,
         slimReadCases,
         limitCases,
+        fairCases,
         limitRuleCases,
         pauseCases,
       ],

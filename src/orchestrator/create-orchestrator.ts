@@ -54,11 +54,11 @@ import {
 import { connectToolServers, registerOperations, STAND_IN, type WithStandIn } from './options/register-operations.ts';
 import { toolServerSecrets } from './options/tool-server-options.ts';
 import { createExecutions } from './runs/create-executions.ts';
-import type { ExecuteOptions } from './runs/starts/execute-options.ts';
 import { createExecutionService, type ExecutionService } from './runs/execution-service.ts';
 import type { Executions } from './runs/executions.ts';
 import { createLimitNumbers } from './runs/flow-limits.ts';
 import type { ExecutionHandle } from './runs/handles.ts';
+import type { ExecuteOptions } from './runs/starts/execute-options.ts';
 import type { Schedules } from './schedules/schedule-control.ts';
 import { createSignalForms } from './signals/signal-forms.ts';
 import { createSignalLinks, type SignalLinks } from './signals/signal-links.ts';

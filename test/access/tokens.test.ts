@@ -1,8 +1,8 @@
 import { describe, expect, it, vi } from 'vitest';
 import { memoryTokens } from '../../src/adapters/storage/memory/tokens.ts';
 import { createTokens, type NewToken } from '../../src/engine/access/rules/tokens.ts';
-import { createIdSource } from '../../src/engine/execution/id.ts';
 import { SCOPES } from '../../src/engine/access/token.ts';
+import { createIdSource } from '../../src/engine/execution/id.ts';
 import { manualClock } from '../../src/entries/testing.ts';
 
 function made(brand = 'service') {

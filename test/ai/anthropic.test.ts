@@ -1,8 +1,8 @@
 /** `aiModels` with Anthropic's provider, against the wire format of the Messages API. */
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { aiModels } from '../../src/entries/ai.ts';
 import type { ModelAnswer, ModelProvider } from '../../src/engine/operation/model.port.ts';
+import { aiModels } from '../../src/entries/ai.ts';
 import { events, json, type ModelServer, modelServer } from './model-server.ts';
 import { providers } from './providers.ts';
 import { block, message, messageEvents, request, SCHEMA, textDelta, WEATHER } from './wire.ts';

@@ -1,8 +1,8 @@
 /** `aiModels` with OpenAI's provider and with the one for compatible servers, against the wire formats of both APIs. */
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { aiModels } from '../../src/entries/ai.ts';
 import type { ModelAnswer, ModelProvider } from '../../src/engine/operation/model.port.ts';
+import { aiModels } from '../../src/entries/ai.ts';
 import { scaled } from '../slowdown.ts';
 import { chunks, events, json, type ModelServer, modelServer, text } from './model-server.ts';
 import { providers } from './providers.ts';

@@ -1,11 +1,11 @@
 /** `toFetch`: requests of a provider pass the checks of an HTTP client. */
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { aiModels, toFetch } from '../../src/entries/ai.ts';
 import { OrchestratorError } from '../../src/engine/base/errors.ts';
 import type { HttpClient, HttpRequest } from '../../src/engine/host/http.port.ts';
-import { fetchHttp } from '../../src/index.ts';
+import { aiModels, toFetch } from '../../src/entries/ai.ts';
 import { nodeHttp } from '../../src/entries/node.ts';
+import { fetchHttp } from '../../src/index.ts';
 import { chunks, json, type ModelServer, modelServer } from './model-server.ts';
 import { providers } from './providers.ts';
 import { chunk, completion, request, usageChunk } from './wire.ts';

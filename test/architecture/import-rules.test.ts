@@ -4,8 +4,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import ts from 'typescript';
 import { describe, expect, it } from 'vitest';
-import { mayImport, RULES, layerOf, ruleFor } from './layers.ts';
 import { PORTABLE_ENTRIES } from '../portable-entries.ts';
+import { layerOf, mayImport, RULES, ruleFor } from './layers.ts';
 import { findCycles, ROOT, reachedPackages, readSourceGraph, toGraph } from './source-graph.ts';
 
 const graph = readSourceGraph();

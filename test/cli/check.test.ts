@@ -1,13 +1,13 @@
 /** `ensemble check --against`: what a deploy would do to the executions that have not ended. */
 
+import { mkdtempSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { sqliteStorage } from '../../src/entries/sqlite.ts';
 import { toNodeListener } from '../../src/entries/node.ts';
+import { sqliteStorage } from '../../src/entries/sqlite.ts';
 import { createHandler, createOrchestrator, type Orchestrator } from '../../src/index.ts';
 import { ensureBuilt, makeFolder } from './cli-process.ts';
 import { ensemble } from './in-process.ts';

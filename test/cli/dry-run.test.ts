@@ -3,9 +3,9 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { createOrchestrator } from '../../src/index.ts';
-import { stubHttp } from '../../src/entries/testing.ts';
 import { sqliteStorage } from '../../src/entries/sqlite.ts';
+import { stubHttp } from '../../src/entries/testing.ts';
+import { createOrchestrator } from '../../src/index.ts';
 import { ensureBuilt, makeFolder } from './cli-process.ts';
 import { ensemble } from './in-process.ts';
 

@@ -3,10 +3,10 @@
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { createHandler, createOrchestrator, memoryStorage } from '../../src/index.ts';
 import { toNodeListener } from '../../src/entries/node.ts';
 import { sqliteStorage } from '../../src/entries/sqlite.ts';
 import { createTestOrchestrator } from '../../src/entries/testing.ts';
+import { createHandler, createOrchestrator, memoryStorage } from '../../src/index.ts';
 import { makeFolder } from './cli-process.ts';
 import { ensembleHere } from './in-process.ts';
 import { listen } from './served-project.ts';

@@ -3,9 +3,9 @@
 import { EventEmitter } from 'node:events';
 import { PassThrough } from 'node:stream';
 import { CommanderError } from 'commander';
+import { createProgram } from '../../src/cli/program.ts';
 import { CliError } from '../../src/cli/terminal/cli-error.ts';
 import { createOutput } from '../../src/cli/terminal/output.ts';
-import { createProgram } from '../../src/cli/program.ts';
 import { isOrchestratorError } from '../../src/engine/base/errors.ts';
 import { type CliOptions, type Ran, ROOT } from './cli-process.ts';
 

@@ -3,10 +3,10 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { scaled } from '../slowdown.ts';
 import { createDatabase, findServer } from '../storage/postgres-server.ts';
 import { ensemble, ensureBuilt, makeFolder } from './cli-process.ts';
 import { begin, GATED, GREET, makeProject, recordOf, serveProject, startGate, stop } from './served-project.ts';
-import { scaled } from '../slowdown.ts';
 
 beforeAll(ensureBuilt, 60_000);
 

@@ -3,9 +3,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { scaled } from '../slowdown.ts';
 import { ensemble, ensureBuilt } from './cli-process.ts';
 import { begin, GATED, GREET, makeProject, recordOf, serveProject, startGate, stop } from './served-project.ts';
-import { scaled } from '../slowdown.ts';
 
 beforeAll(ensureBuilt, 60_000);
 

@@ -3,9 +3,9 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { createOrchestrator } from '../../src/index.ts';
 import { loadProject } from '../../src/entries/node.ts';
 import { sqliteStorage } from '../../src/entries/sqlite.ts';
+import { createOrchestrator } from '../../src/index.ts';
 import { ensemble as ensembleProcess, ensureBuilt, makeFolder } from './cli-process.ts';
 import { ensemble } from './in-process.ts';
 

@@ -2,9 +2,9 @@
 
 import { createServer } from 'node:http';
 import { describe, expect, it } from 'vitest';
-import { createHandler } from '../../src/index.ts';
 import { toNodeListener } from '../../src/entries/node.ts';
 import { createTestOrchestrator } from '../../src/entries/testing.ts';
+import { createHandler } from '../../src/index.ts';
 import { turns } from '../engine/scene.ts';
 import { makeFolder } from './cli-process.ts';
 import { ensembleHere } from './in-process.ts';

@@ -5,8 +5,8 @@
 
 import { writeSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createOrchestrator } from '../../src/orchestrator/create-orchestrator.ts';
 import { postgresStorage } from '../../src/adapters/storage/postgres/postgres-storage.ts';
+import { createOrchestrator } from '../../src/orchestrator/create-orchestrator.ts';
 
 const [, , url = ''] = process.argv;
 const orchestrator = createOrchestrator({

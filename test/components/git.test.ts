@@ -6,8 +6,8 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { gitComponents } from '../../src/entries/git.ts';
-import { createOrchestrator } from '../../src/index.ts';
 import { manualClock } from '../../src/entries/testing.ts';
+import { createOrchestrator } from '../../src/index.ts';
 import { commitFiles, git, hasGit, newRepository, writeFiles } from './repositories.ts';
 
 const COMPONENTS = `# Who greets whom.

@@ -1,14 +1,14 @@
 /** Moves and reads of one deployment by many writers and readers at once: their history is linearizable, on every source. */
 
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type pg from 'pg';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { storageComponents } from '../../src/adapters/components/storage-components.ts';
 import { postgresStorage } from '../../src/adapters/storage/postgres/postgres-storage.ts';
 import { sqliteStorage } from '../../src/adapters/storage/sqlite/sqlite-storage.ts';
-import type { ComponentSource, Deployment, Storage } from '../../src/index.ts';
-import { memoryStorage } from '../../src/index.ts';
 import { gitComponents } from '../../src/entries/git.ts';
 import { manualClock } from '../../src/entries/testing.ts';
+import type { ComponentSource, Deployment, Storage } from '../../src/index.ts';
+import { memoryStorage } from '../../src/index.ts';
 import { createDatabase, findServer, type TestDatabase } from '../storage/postgres-server.ts';
 import { newFile } from '../storage/sqlite-files.ts';
 import { hasGit, newRepository } from './repositories.ts';

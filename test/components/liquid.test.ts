@@ -1,8 +1,8 @@
 /** Stored templates in Liquid: what they can do, and what they can't reach. */
 
 import { describe, expect, it, vi } from 'vitest';
-import { createOrchestrator, defineOperation, type OrchestratorOptions } from '../../src/index.ts';
 import { liquidTemplates } from '../../src/entries/liquid.ts';
+import { createOrchestrator, defineOperation, type OrchestratorOptions } from '../../src/index.ts';
 
 const show = defineOperation({
   name: 'show',

@@ -1,11 +1,11 @@
 /** References in the configs of agents: what they become, which version an execution uses, and what is refused. */
 
 import { describe, expect, it } from 'vitest';
-import { createOrchestrator, defineOperation, memoryMail, memoryStorage } from '../../src/index.ts';
-import type { NewComponent, OrchestratorOptions } from '../../src/index.ts';
-import { fakeModel, manualClock } from '../../src/entries/testing.ts';
-import { sqliteDatabase } from '../../src/entries/sqlite.ts';
 import { sqliteStorage } from '../../src/adapters/storage/sqlite/sqlite-storage.ts';
+import { sqliteDatabase } from '../../src/entries/sqlite.ts';
+import { fakeModel, manualClock } from '../../src/entries/testing.ts';
+import type { NewComponent, OrchestratorOptions } from '../../src/index.ts';
+import { createOrchestrator, defineOperation, memoryMail, memoryStorage } from '../../src/index.ts';
 import { newFile } from '../storage/sqlite-files.ts';
 
 /** Gives its config. */

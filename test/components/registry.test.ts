@@ -1,8 +1,8 @@
 /** `orchestrator.components`: registering, versions, deployments, references, and what another process sees. */
 
 import { describe, expect, it } from 'vitest';
-import { createOrchestrator, memoryStorage } from '../../src/index.ts';
 import { manualClock } from '../../src/entries/testing.ts';
+import { createOrchestrator, memoryStorage } from '../../src/index.ts';
 
 const DAY = 86_400_000;
 

@@ -1,6 +1,11 @@
 /** Rollouts: a guard advances the share of a version in steps, and rolls it back by itself. */
 
 import { describe, expect, it } from 'vitest';
+import type { WorldReader } from '../../src/conformance/engine-suite/world/engine-world.ts';
+import { openStorageWorld } from '../../src/conformance/engine-suite/world/storage-world.ts';
+import { inWorld } from '../../src/conformance/engine-suite/world/world.ts';
+import type { StoredDocument } from '../../src/engine/storage/document-store.port.ts';
+import { manualClock } from '../../src/entries/testing.ts';
 import {
   createOrchestrator,
   defineOperation,
@@ -10,11 +15,6 @@ import {
   type Orchestrator,
   type OrchestratorOptions,
 } from '../../src/index.ts';
-import type { StoredDocument } from '../../src/engine/storage/document-store.port.ts';
-import { manualClock } from '../../src/entries/testing.ts';
-import type { WorldReader } from '../../src/conformance/engine-suite/world/engine-world.ts';
-import { openStorageWorld } from '../../src/conformance/engine-suite/world/storage-world.ts';
-import { inWorld } from '../../src/conformance/engine-suite/world/world.ts';
 
 /** Fails where the text of the component is that of a version in `broken`. */
 const broken = new Set<string>();

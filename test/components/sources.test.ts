@@ -3,16 +3,16 @@
 import type pg from 'pg';
 import { afterAll, beforeAll, describe, it } from 'vitest';
 import { storageComponents } from '../../src/adapters/components/storage-components.ts';
-import { gitComponents } from '../../src/entries/git.ts';
 import { postgresStorage } from '../../src/adapters/storage/postgres/postgres-storage.ts';
 import { sqliteStorage } from '../../src/adapters/storage/sqlite/sqlite-storage.ts';
-import { memoryStorage } from '../../src/index.ts';
-import type { Storage } from '../../src/entries/adapter.ts';
 import { componentSuite } from '../../src/conformance/component-suite.ts';
+import type { Storage } from '../../src/entries/adapter.ts';
+import { gitComponents } from '../../src/entries/git.ts';
 import { manualClock } from '../../src/entries/testing.ts';
+import { memoryStorage } from '../../src/index.ts';
 import { createDatabase, findServer, type TestDatabase } from '../storage/postgres-server.ts';
-import { hasGit, newRepository } from './repositories.ts';
 import { newFile } from '../storage/sqlite-files.ts';
+import { hasGit, newRepository } from './repositories.ts';
 
 function suite(name: string, make: () => { readonly open: () => Storage; readonly close?: () => Promise<void> }) {
   let made: ReturnType<typeof make>;

@@ -1,8 +1,8 @@
 /** Deployments of several versions: who gets which one, what is recorded, and what is refused. */
 
 import { describe, expect, it } from 'vitest';
-import { createOrchestrator, defineOperation, memoryStorage, type NewDeployment } from '../../src/index.ts';
 import { manualClock } from '../../src/entries/testing.ts';
+import { createOrchestrator, defineOperation, memoryStorage, type NewDeployment } from '../../src/index.ts';
 
 const show = defineOperation({ name: 'show', run: ({ config }) => config });
 const GREETING = `

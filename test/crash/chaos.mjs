@@ -10,11 +10,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { bundleLibrary } from './library.mjs';
+import { firstProblems } from './print-history.mjs';
 import { seeded } from './random.mjs';
 import { SCENARIOS } from './scenarios/scenarios.mjs';
-import { createTestBed } from './test-bed.mjs';
 import { findStores } from './stores.mjs';
-import { firstProblems } from './print-history.mjs';
+import { createTestBed } from './test-bed.mjs';
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,

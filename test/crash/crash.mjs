@@ -17,11 +17,11 @@ import { openHistory, readHistory } from './history.mjs';
 import { bundleLibrary } from './library.mjs';
 import { openStore } from './open-store.mjs';
 import { FIRST_KILLS, POINTS } from './points.mjs';
+import { firstProblems, historyOf } from './print-history.mjs';
 import { inParallel, start } from './processes.mjs';
 import { seeded } from './random.mjs';
 import { readStore } from './read-store.mjs';
 import { findStores } from './stores.mjs';
-import { firstProblems, historyOf } from './print-history.mjs';
 
 const CHILD = fileURLToPath(new URL('crash-child.mjs', import.meta.url));
 const TIMEOUT_MS = 30_000;

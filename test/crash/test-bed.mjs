@@ -8,9 +8,9 @@ import { COUNTED, createScripts, ENSEMBLES, INPUT } from './flows.mjs';
 import { followHistory, openHistory } from './history.mjs';
 import { loadLibrary } from './library.mjs';
 import { openStore } from './open-store.mjs';
+import { historyOf } from './print-history.mjs';
 import { start } from './processes.mjs';
 import { listUnended, readStore } from './read-store.mjs';
-import { historyOf } from './print-history.mjs';
 import { watchStorage } from './watched-storage.mjs';
 
 const WORKER = fileURLToPath(new URL('worker.mjs', import.meta.url));

@@ -2,10 +2,10 @@
 
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { fakeModel } from '../../src/entries/testing.ts';
-import { toNodeListener } from '../../src/entries/node.ts';
-import { createOrchestrator, type Orchestrator, type OrchestratorOptions } from '../../src/index.ts';
 import { createDashboard, type DashboardOptions } from '../../src/entries/dashboard.ts';
+import { toNodeListener } from '../../src/entries/node.ts';
+import { fakeModel } from '../../src/entries/testing.ts';
+import { createOrchestrator, type Orchestrator, type OrchestratorOptions } from '../../src/index.ts';
 
 const ORDER = `
 name: order

@@ -1,7 +1,7 @@
 /** What the dashboard computes: addresses, durations, rows, time scales, differences, YAML. */
 
-import { parse } from 'yaml';
 import { describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
 import { linkTo, readAddress } from '../../src/dashboard/address.ts';
 import { toRows } from '../../src/dashboard/execution/step-tree.ts';
 import { toTimeScale } from '../../src/dashboard/execution/time-scale.ts';

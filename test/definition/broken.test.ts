@@ -4,8 +4,8 @@ import { describe, expect, test } from 'vitest';
 import type { DefinitionIssue } from '../../src/engine/base/errors.ts';
 import { formatIssue } from '../../src/engine/definition/source/definition-issue.ts';
 import { createOrchestrator, isOrchestratorError, type OrchestratorError } from '../../src/index.ts';
-import { type BrokenVector, options, readVectors } from './definition-fixtures.ts';
 import { scaled } from '../slowdown.ts';
+import { type BrokenVector, options, readVectors } from './definition-fixtures.ts';
 
 const vectors = readVectors<BrokenVector>('broken');
 

@@ -6,8 +6,8 @@ import { describe, expect, expectTypeOf, test } from 'vitest';
 import * as z from 'zod';
 import * as mini from 'zod/mini';
 import type { StandardSchema } from '../../src/engine/operation/standard-schema.port.ts';
-import { createOrchestrator, defineOperation, isOrchestratorError, type JsonObject } from '../../src/index.ts';
 import { createTestOrchestrator } from '../../src/entries/testing.ts';
+import { createOrchestrator, defineOperation, isOrchestratorError, type JsonObject } from '../../src/index.ts';
 
 /** `path: message (suggestion)` of each problem of a config. */
 function problemsOf(config: object, schema: StandardSchema<unknown, unknown>): string[] {

@@ -4,9 +4,9 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Json, JsonObject } from '../../src/engine/base/json/json.ts';
-import { compileJsonSchema } from '../../src/engine/json-schema/compile-json-schema.ts';
-import { checkJsonSchema } from '../../src/engine/json-schema/check-json-schema.ts';
 import type { Problem } from '../../src/engine/definition/source/problem.ts';
+import { checkJsonSchema } from '../../src/engine/json-schema/check-json-schema.ts';
+import { compileJsonSchema } from '../../src/engine/json-schema/compile-json-schema.ts';
 
 const KEYS = ['a', 'b', 'c', 'ab'];
 const value = fc.letrec<{ value: Json }>((tie) => ({

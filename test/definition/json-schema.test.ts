@@ -5,10 +5,10 @@ import { fileURLToPath } from 'node:url';
 import { Ajv } from 'ajv';
 import { describe, expect, test } from 'vitest';
 import { definitionSchema } from '../../src/cli/schema/definition-schema.ts';
-import { compileHost } from '../../src/orchestrator/create-orchestrator.ts';
 import { compileEnsemble } from '../../src/engine/definition/compile/compile-ensemble.ts';
 import { parseDefinition } from '../../src/engine/definition/read/parse-ensemble.ts';
 import { readSource } from '../../src/engine/definition/source/read-source.ts';
+import { compileHost } from '../../src/orchestrator/create-orchestrator.ts';
 import { type BrokenVector, hostFor, readVectors, type ValidVector } from './definition-fixtures.ts';
 
 const ajv = new Ajv({ strict: true, strictTypes: false, strictRequired: false, allErrors: true });

@@ -3,14 +3,14 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { stringify } from 'yaml';
-import { compileEnsemble } from '../../src/engine/definition/compile/compile-ensemble.ts';
 import type { DefinitionIssue } from '../../src/engine/base/errors.ts';
+import { compileEnsemble } from '../../src/engine/definition/compile/compile-ensemble.ts';
 import { parseDefinition, parseEnsemble } from '../../src/engine/definition/read/parse-ensemble.ts';
 import { toIssues } from '../../src/engine/definition/source/problem.ts';
 import { readSource } from '../../src/engine/definition/source/read-source.ts';
 import { createOrchestrator, isOrchestratorError } from '../../src/index.ts';
-import { type BrokenVector, hostFor, options, readVectors, type ValidVector } from './definition-fixtures.ts';
 import { scaled } from '../slowdown.ts';
+import { type BrokenVector, hostFor, options, readVectors, type ValidVector } from './definition-fixtures.ts';
 
 const sources = [...readVectors<ValidVector>('valid'), ...readVectors<BrokenVector>('broken')].map(
   ({ source }) => source,

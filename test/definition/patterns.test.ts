@@ -3,8 +3,8 @@
 import { describe, expect, it } from 'vitest';
 import { slowPattern } from '../../src/engine/json-schema/check-pattern.ts';
 import { createOrchestrator, isOrchestratorError } from '../../src/index.ts';
-import vectors from '../vectors/patterns.json' with { type: 'json' };
 import { scaled } from '../slowdown.ts';
+import vectors from '../vectors/patterns.json' with { type: 'json' };
 
 interface Vector {
   readonly pattern: string;

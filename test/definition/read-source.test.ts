@@ -4,8 +4,8 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { Document, isScalar, parseDocument, Scalar, stringify, visit } from 'yaml';
 import type { DefinitionIssue } from '../../src/engine/base/errors.ts';
-import { readSource, type SourceMap } from '../../src/engine/definition/source/read-source.ts';
 import type { Json } from '../../src/engine/base/json/json.ts';
+import { readSource, type SourceMap } from '../../src/engine/definition/source/read-source.ts';
 import { scaled } from '../slowdown.ts';
 
 function dataOf(text: string): Json {

@@ -1,9 +1,9 @@
 /** Every definition of `test/vectors/definitions/valid` is accepted, and has the same meaning as its other spellings. */
 
 import { describe, expect, test } from 'vitest';
+import type { DefinitionIssue } from '../../src/engine/base/errors.ts';
 import { compileEnsemble } from '../../src/engine/definition/compile/compile-ensemble.ts';
 import type { CompileHost } from '../../src/engine/definition/compile/triggers/compile-host.ts';
-import type { DefinitionIssue } from '../../src/engine/base/errors.ts';
 import { parseDefinition, parseEnsemble } from '../../src/engine/definition/read/parse-ensemble.ts';
 import { toIssues } from '../../src/engine/definition/source/problem.ts';
 import { readSource } from '../../src/engine/definition/source/read-source.ts';

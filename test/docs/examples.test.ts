@@ -21,7 +21,7 @@ import { isOrchestratorError, parseEnsemble } from '../../src/index.ts';
 import { compileHost } from '../../src/orchestrator/create-orchestrator.ts';
 import { checkEnsemble } from '../../src/orchestrator/definitions/load-definitions.ts';
 import { type CodeBlock, exampleBlocks, fencedBlocks, ROOT, readBlocks } from './code-blocks.ts';
-import { PRINTER, printsAs, type Program, toProgram } from './runnable.ts';
+import { PRINTER, type Program, printsAs, toProgram } from './runnable.ts';
 
 const GENERATED = join(ROOT, 'test/docs/.generated');
 

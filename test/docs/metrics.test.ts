@@ -2,9 +2,9 @@
 
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { collectMetrics } from '../../src/http-handlers/metrics/collect-metrics.ts';
-import { type Measure, METRICS } from '../../src/engine/events/measurement.ts';
+import { METRICS, type Measure } from '../../src/engine/events/measurement.ts';
 import type { Measured } from '../../src/engine/host/masking.port.ts';
+import { collectMetrics } from '../../src/http-handlers/metrics/collect-metrics.ts';
 
 const read = (path: string) => readFileSync(new URL(`../../docs/${path}`, import.meta.url), 'utf8');
 

@@ -2,14 +2,14 @@
 
 import { afterEach, describe, expect, it } from 'vitest';
 import * as z from 'zod';
-import { embeddedEngine } from '../../src/adapters/embedded-engine/embedded-engine.ts';
 import { manualClock } from '../../src/adapters/clock/manual-clock.ts';
-import { MASKING, type ServedDependencies } from '../../src/engine/host/masking.port.ts';
 import { systemClock } from '../../src/adapters/clock/system-clock.ts';
-import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
+import { embeddedEngine } from '../../src/adapters/embedded-engine/embedded-engine.ts';
 import { memoryMail } from '../../src/adapters/mail/memory-mail.ts';
-import { stubHttp } from '../../src/entries/testing.ts';
+import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
+import { MASKING, type ServedDependencies } from '../../src/engine/host/masking.port.ts';
 import { sqliteStorage } from '../../src/entries/sqlite.ts';
+import { stubHttp } from '../../src/entries/testing.ts';
 import {
   createOrchestrator,
   defineOperation,

@@ -55,6 +55,7 @@ describe('completion', () => {
       'priority',
       'debounce',
       'batch',
+      'fair',
       'perProcess',
       'execution',
     ];

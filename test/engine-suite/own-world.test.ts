@@ -11,9 +11,9 @@ import {
   type Storage,
   type StorageParts,
 } from '../../src/entries/adapter.ts';
-import { embeddedEngine, memoryStorage } from '../../src/index.ts';
 import { type EngineWorld, engineSuite } from '../../src/entries/conformance.ts';
 import { manualClock } from '../../src/entries/testing.ts';
+import { embeddedEngine, memoryStorage } from '../../src/index.ts';
 
 interface Message {
   readonly part: keyof StorageParts | 'commit';

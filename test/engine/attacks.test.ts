@@ -2,8 +2,8 @@
 
 import { describe, expect, it } from 'vitest';
 import type { Script } from '../../src/operations/code/script.ts';
-import { code, echo, ok, scene, turns, when } from './scene.ts';
 import { scaled } from '../slowdown.ts';
+import { code, echo, ok, scene, turns, when } from './scene.ts';
 
 /** Runs an agent that returns `give()`, and an agent after it that must not be affected. */
 async function outputOf(give: Script) {

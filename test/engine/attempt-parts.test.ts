@@ -1,10 +1,10 @@
 /** `context.step`: a part of an attempt has a stored result of its own, whatever happens to the attempt. */
 
 import { describe, expect, it, test } from 'vitest';
-import type { OperationContext, OperationPart } from '../../src/index.ts';
-import { defineOperation, memoryStorage } from '../../src/index.ts';
 import { sqliteStorage } from '../../src/entries/sqlite.ts';
 import { createTestOrchestrator, replay } from '../../src/entries/testing.ts';
+import type { OperationContext, OperationPart } from '../../src/index.ts';
+import { defineOperation, memoryStorage } from '../../src/index.ts';
 import { newFile } from '../storage/sqlite-files.ts';
 
 const tool = (number: number, name = `t${number}`): OperationPart => ({ kind: 'tool', number, name });

@@ -3,8 +3,8 @@
 import { describe, expect, it } from 'vitest';
 import { OrchestratorError } from '../../src/engine/base/errors.ts';
 import type { Json } from '../../src/engine/base/json/json.ts';
-import { isOrchestratorError, type Operation } from '../../src/index.ts';
 import { createTestOrchestrator, type TestOrchestratorOptions } from '../../src/entries/testing.ts';
+import { isOrchestratorError, type Operation } from '../../src/index.ts';
 
 /** Calls the agents of `config.calls` one after the other with its input, and returns what they gave. */
 const caller: Operation<{ readonly calls: readonly string[] }> = {

@@ -1,9 +1,9 @@
 /** A part whose number has the stored result of another tool: the operation was changed while its execution was in progress. */
 
 import { expect, it } from 'vitest';
+import { createTestOrchestrator } from '../../src/entries/testing.ts';
 import type { OperationContext } from '../../src/index.ts';
 import { defineOperation } from '../../src/index.ts';
-import { createTestOrchestrator } from '../../src/entries/testing.ts';
 
 it.each([
   ['after a crash', true],

@@ -1,8 +1,8 @@
 /** A child execution that was deleted before its parent read its end: the signal of the end counts, and the child does not run again. */
 
 import { expect, it } from 'vitest';
-import { changeStorage } from '../../src/testing-kit/processes/change-storage.ts';
 import { createOrchestrator, embeddedEngine, memoryStorage } from '../../src/index.ts';
+import { changeStorage } from '../../src/testing-kit/processes/change-storage.ts';
 
 it('a child that ended and was deleted has signalled its end to its parent, and is not started again', async () => {
   const inner = memoryStorage();

@@ -4,8 +4,8 @@ import { describe, expect, it } from 'vitest';
 import { embeddedEngine } from '../../src/adapters/embedded-engine/embedded-engine.ts';
 import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
 import type { Execution } from '../../src/engine/execution/execution.ts';
-import type { Script } from '../../src/operations/code/script.ts';
 import type { TestOrchestratorOptions } from '../../src/entries/testing.ts';
+import type { Script } from '../../src/operations/code/script.ts';
 import { childrenOf, code, deferred, echo, ok, type Scene, scene, turns, when } from './scene.ts';
 
 const obedient: Script = ({ signal }) =>

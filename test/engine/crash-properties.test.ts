@@ -5,8 +5,8 @@
 
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { outputsOf } from '../../src/engine/execution/execution-record.ts';
 import type { History } from '../../src/conformance/engine-suite/world/history.ts';
+import { outputsOf } from '../../src/engine/execution/execution-record.ts';
 import { type CrashOptions, type CrashRun, type Death, runWithCrashes } from './crash-run.ts';
 import { expectedOutput, isOneThing, unclocked } from './expected.ts';
 import { listsOf, type Step, some } from './flow-model.ts';

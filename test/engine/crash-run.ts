@@ -1,12 +1,12 @@
 /** Runs a flow of the property tests with processes that die at given commits; after each, another process uses the same storage. */
 
+import { hostTurn, type ManualClock } from '../../src/adapters/clock/manual-clock.ts';
 import { embeddedEngine } from '../../src/adapters/embedded-engine/embedded-engine.ts';
 import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
 import type { History } from '../../src/conformance/engine-suite/world/history.ts';
-import type { SuiteScript } from '../../src/conformance/engine-suite/world/subject.ts';
 import { openStorageWorld } from '../../src/conformance/engine-suite/world/storage-world.ts';
+import type { SuiteScript } from '../../src/conformance/engine-suite/world/subject.ts';
 import { inWorld } from '../../src/conformance/engine-suite/world/world.ts';
-import { hostTurn, type ManualClock } from '../../src/adapters/clock/manual-clock.ts';
 import { type Execution, isFinal } from '../../src/engine/execution/execution.ts';
 import { createOrchestrator } from '../../src/orchestrator/create-orchestrator.ts';
 import { laterStorage } from '../storage/later-storage.ts';

@@ -1,10 +1,10 @@
 /** A resumed execution does not read the records of rounds and items that are over, and goes on as if it had. */
 
 import { describe, expect, it } from 'vitest';
-import { memoryStorage } from '../../src/index.ts';
-import { createParts, callPart } from '../../src/engine/storage/storage-methods.port.ts';
 import type { ClaimedExecution, StepRecord } from '../../src/engine/execution/stored-execution.ts';
 import type { Storage } from '../../src/engine/storage/storage.port.ts';
+import { callPart, createParts } from '../../src/engine/storage/storage-methods.port.ts';
+import { memoryStorage } from '../../src/index.ts';
 import { code, echo, ok, type Scene, scene, turns } from './scene.ts';
 
 type Fields = Readonly<Record<string, unknown>>;

@@ -1,11 +1,11 @@
 /** Group commit: which entries are written together, how many writes are in progress, and the order of an execution's records. */
 
-import { changeStorage } from '../../src/testing-kit/processes/change-storage.ts';
 import { describe, expect, it } from 'vitest';
 import { OrchestratorError } from '../../src/engine/base/errors.ts';
 import type { CommitEntry } from '../../src/engine/execution/stored-execution.ts';
 import type { Storage } from '../../src/engine/storage/storage.port.ts';
 import { memoryStorage } from '../../src/index.ts';
+import { changeStorage } from '../../src/testing-kit/processes/change-storage.ts';
 import { code, deferred, ok, scene, turns } from './scene.ts';
 
 /** A storage whose commits are answered by the test. */

@@ -1,8 +1,8 @@
 /** Results that are large, or that no storage can hold: they do not affect other executions. */
 
 import { describe, expect, it } from 'vitest';
-import { withStorageTimeout } from '../../src/adapters/storage/with-storage-timeout.ts';
 import { hostTurn, manualClock } from '../../src/adapters/clock/manual-clock.ts';
+import { withStorageTimeout } from '../../src/adapters/storage/with-storage-timeout.ts';
 import { OrchestratorError } from '../../src/engine/base/errors.ts';
 import { estimateEntryBytes } from '../../src/engine/execution/estimate-entry-bytes.ts';
 import type { CommitEntry } from '../../src/engine/execution/stored-execution.ts';

@@ -1,9 +1,9 @@
 /** The spellings of a secret that are masked, and the loggers that receive the masked values. */
 
 import { describe, expect, it } from 'vitest';
+import type { Logger } from '../../src/engine/host/logger.port.ts';
 import { findTexts } from '../../src/engine/interpreter/attempt/find-texts.ts';
 import { createMasking } from '../../src/engine/interpreter/attempt/mask-secrets.ts';
-import type { Logger } from '../../src/engine/host/logger.port.ts';
 import { fetchHttp } from '../../src/index.ts';
 import { boom, code, scene } from './scene.ts';
 

@@ -1,8 +1,8 @@
 /** What models used, in the metrics of an execution: summed over the stored calls of all agents. */
 
 import { describe, expect, it } from 'vitest';
-import type { Operation } from '../../src/index.ts';
 import { createTestOrchestrator } from '../../src/entries/testing.ts';
+import type { Operation } from '../../src/index.ts';
 
 /** Calls a model `calls` times; each call uses 10 and 1 tokens. Then fails or hangs, if told so. */
 function model({ made, price }: { readonly made: string[]; readonly price?: number }): Operation<{

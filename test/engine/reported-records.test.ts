@@ -1,8 +1,8 @@
 /** The results that a run keeps for the execution's record: no more than a record may hold, and the same as the storage returns. */
 
 import { describe, expect, it } from 'vitest';
-import { ReportedRecords } from '../../src/engine/running/journal-records.ts';
 import type { StepRecord } from '../../src/engine/execution/stored-execution.ts';
+import { ReportedRecords } from '../../src/engine/running/journal-records.ts';
 import { code, scene } from './scene.ts';
 
 const KB = 1024;

@@ -1,18 +1,18 @@
 /** How claimed executions get their definition: by one read, however many are claimed at once. */
 
-import { changeStorage } from '../../src/testing-kit/processes/change-storage.ts';
 import { describe, expect, it } from 'vitest';
 import { readEngineOptions } from '../../src/adapters/embedded-engine/engine-options.ts';
 import { createEngineState } from '../../src/adapters/embedded-engine/engine-state.ts';
 import { resumeExecution } from '../../src/adapters/embedded-engine/resume-execution.ts';
 import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
-import { execution, WORKER, T0 } from '../../src/conformance/storage-suite/context.ts';
-import type { ClaimedExecution, NewExecution } from '../../src/engine/execution/stored-execution.ts';
+import { execution, T0, WORKER } from '../../src/conformance/storage-suite/context.ts';
+import { OrchestratorError } from '../../src/engine/base/errors.ts';
 import type { EngineHost, InterpretedRun, LoadedDefinition } from '../../src/engine/execution/execution-engine.port.ts';
+import type { ClaimedExecution, NewExecution } from '../../src/engine/execution/stored-execution.ts';
 import type { Logger } from '../../src/engine/host/logger.port.ts';
 import type { Storage, StoredDefinition } from '../../src/engine/storage/storage.port.ts';
-import { OrchestratorError } from '../../src/engine/base/errors.ts';
 import { manualClock } from '../../src/entries/testing.ts';
+import { changeStorage } from '../../src/testing-kit/processes/change-storage.ts';
 
 const silent: Logger = { debug() {}, info() {}, warn() {}, error() {} };
 const DEFINITION: StoredDefinition = { version: execution(1).version, definition: {}, needs: [] };

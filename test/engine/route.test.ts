@@ -2,8 +2,8 @@
 
 import { describe, expect, it } from 'vitest';
 import type { ModelRequest } from '../../src/entries/adapter.ts';
-import { OrchestratorError } from '../../src/index.ts';
 import { createTestOrchestrator, fakeModel, stubHttp } from '../../src/entries/testing.ts';
+import { OrchestratorError } from '../../src/index.ts';
 import { boom, code, deferred, echo, ok, scene, turns, when } from './scene.ts';
 
 type Fields = Readonly<Record<string, unknown>>;

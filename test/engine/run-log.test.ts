@@ -9,8 +9,8 @@ import {
   type NewExecution,
   type RunLog,
 } from '../../src/entries/adapter.ts';
-import { createOrchestrator, type ExecutionEngine, memoryStorage } from '../../src/index.ts';
 import { manualClock } from '../../src/entries/testing.ts';
+import { createOrchestrator, type ExecutionEngine, memoryStorage } from '../../src/index.ts';
 
 /** The log of one execution: every entry that its runs wrote. */
 interface Log {

@@ -1,10 +1,10 @@
 /** A flow under test: builders for its steps, scripts that record what ran, and a manual clock. */
 
 import type { Execution } from '../../src/engine/execution/execution.ts';
-import type { Script } from '../../src/operations/code/script.ts';
-import type { ExecuteOptions } from '../../src/orchestrator/runs/starts/execute-options.ts';
-import type { ExecutionHandle } from '../../src/orchestrator/runs/handles.ts';
 import { createTestOrchestrator, type TestOrchestratorOptions } from '../../src/entries/testing.ts';
+import type { Script } from '../../src/operations/code/script.ts';
+import type { ExecutionHandle } from '../../src/orchestrator/runs/handles.ts';
+import type { ExecuteOptions } from '../../src/orchestrator/runs/starts/execute-options.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 

@@ -1,8 +1,8 @@
 /** Which known name is suggested for a misspelled name. */
 
 import { describe, expect, test } from 'vitest';
-import { formatIssue, issueParts } from '../../src/engine/definition/source/definition-issue.ts';
 import { suggestName } from '../../src/engine/base/suggest-name.ts';
+import { formatIssue, issueParts } from '../../src/engine/definition/source/definition-issue.ts';
 
 const KEYS = ['name', 'agents', 'flow', 'inputs', 'outputs', 'condition', 'continueOnError', 'if', 'timeout'];
 

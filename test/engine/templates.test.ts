@@ -1,11 +1,11 @@
 /** Config keys that an operation calls templates or SQL: what `{{ ... }}` reads, when it is checked, and how an operation renders it. */
 
 import { describe, expect, it } from 'vitest';
-import { isOrchestratorError } from '../../src/index.ts';
+import * as z from 'zod/mini';
 import type { JsonObject } from '../../src/engine/base/json/json.ts';
 import type { AnyOperation } from '../../src/engine/operation/operation.port.ts';
 import { createTestOrchestrator, type TestOrchestratorOptions } from '../../src/entries/testing.ts';
-import * as z from 'zod/mini';
+import { isOrchestratorError } from '../../src/index.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 

@@ -2,8 +2,8 @@
 
 import { describe, expect, it } from 'vitest';
 import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
-import type { Script } from '../../src/operations/code/script.ts';
 import { createTestOrchestrator, manualClock } from '../../src/entries/testing.ts';
+import type { Script } from '../../src/operations/code/script.ts';
 import { boom, code, deferred, echo, ok, scene, turns, when } from './scene.ts';
 
 type Fields = Readonly<Record<string, unknown>>;

@@ -1,13 +1,13 @@
 /** A flow that never waits yields to the event loop, and its timeout ends it. */
 
 import { describe, expect, it } from 'vitest';
+import { manualClock } from '../../src/adapters/clock/manual-clock.ts';
 import { systemClock } from '../../src/adapters/clock/system-clock.ts';
 import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
-import { manualClock } from '../../src/adapters/clock/manual-clock.ts';
 import type { Clock } from '../../src/engine/host/clock.port.ts';
 import type { Storage } from '../../src/engine/storage/storage.port.ts';
-import { createOrchestrator } from '../../src/orchestrator/create-orchestrator.ts';
 import { sqliteStorage } from '../../src/entries/sqlite.ts';
+import { createOrchestrator } from '../../src/orchestrator/create-orchestrator.ts';
 import { code } from './scene.ts';
 
 type Fields = Readonly<Record<string, unknown>>;

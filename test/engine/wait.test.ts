@@ -1,8 +1,8 @@
 /** `wait`: signals on the manual clock, in a storage of one process: outputs, ends, and cost. */
 
 import { describe, expect, it } from 'vitest';
-import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
 import { manualClock } from '../../src/adapters/clock/manual-clock.ts';
+import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
 import { createTestOrchestrator, type TestOrchestratorOptions } from '../../src/entries/testing.ts';
 
 const open = (flow: readonly object[], outputs: object = {}, more: TestOrchestratorOptions = {}) =>

@@ -1,10 +1,10 @@
 /** Readers of stored events: their queries while nothing happens, and the position from which they read. */
 
-import { changeStorage } from '../../src/testing-kit/processes/change-storage.ts';
 import { describe, expect, it } from 'vitest';
 import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
-import { accept, entry, execution, WORKER, step } from '../../src/conformance/storage-suite/context.ts';
+import { accept, entry, execution, step, WORKER } from '../../src/conformance/storage-suite/context.ts';
 import { createTestOrchestrator } from '../../src/entries/testing.ts';
+import { changeStorage } from '../../src/testing-kit/processes/change-storage.ts';
 import { watchedStorage } from '../storage/watched-storage.ts';
 import { ok, scene } from './scene.ts';
 

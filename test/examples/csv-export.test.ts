@@ -5,9 +5,9 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { beforeAll, expect, it, onTestFinished } from 'vitest';
-import { createOrchestrator } from '../../src/index.ts';
 import { s3Objects } from '../../src/entries/s3.ts';
 import { sqliteDatabase } from '../../src/entries/sqlite.ts';
+import { createOrchestrator } from '../../src/index.ts';
 import { ensureBuilt, ROOT } from '../cli/cli-process.ts';
 import { BUCKET, KEYS, startS3 } from '../storage/s3-server.ts';
 

@@ -6,9 +6,9 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { beforeAll, describe, expect, it } from 'vitest';
-import type { JsonObject } from '../../src/index.ts';
 import { loadProject } from '../../src/entries/node.ts';
 import { createTestOrchestrator, manualClock } from '../../src/entries/testing.ts';
+import type { JsonObject } from '../../src/index.ts';
 import { ensemble, ensureBuilt, ROOT } from '../cli/cli-process.ts';
 
 const EXAMPLE = join(ROOT, 'examples/order-flow');

@@ -6,9 +6,9 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { memoryStorage } from '../../src/index.ts';
 import { loadProject } from '../../src/entries/node.ts';
 import { createTestOrchestrator, manualClock } from '../../src/entries/testing.ts';
+import { memoryStorage } from '../../src/index.ts';
 import { ensemble, ensureBuilt, ROOT } from '../cli/cli-process.ts';
 
 beforeAll(ensureBuilt, 60_000);

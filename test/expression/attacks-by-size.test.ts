@@ -1,12 +1,12 @@
 /** Attacks with expressions that are too long, too deep, too large or too slow. */
 
 import { describe, expect, it } from 'vitest';
+import type { Json } from '../../src/engine/base/json/json.ts';
 import { compileExpression } from '../../src/engine/expression/compile/compile-expression.ts';
 import { compileText } from '../../src/engine/expression/compile/compile-text.ts';
 import { MAX_BUILT_LENGTH } from '../../src/engine/expression/syntax/limits.ts';
-import type { Json } from '../../src/engine/base/json/json.ts';
-import { createEvaluation, evaluate, failure, options, optionsOf, refusal } from './expression-fixtures.ts';
 import { scaled } from '../slowdown.ts';
+import { createEvaluation, evaluate, failure, options, optionsOf, refusal } from './expression-fixtures.ts';
 
 describe('size and depth', () => {
   const nested: readonly (readonly [string, (n: number) => string])[] = [

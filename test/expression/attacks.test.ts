@@ -1,12 +1,12 @@
 /** Attacks on the expression language by hostile definitions and hostile data. */
 
 import { describe, expect, it } from 'vitest';
+import { copyJson } from '../../src/engine/base/json/json.ts';
 import { compileExpression } from '../../src/engine/expression/compile/compile-expression.ts';
 import { compileGuard } from '../../src/engine/expression/compile/compile-guard.ts';
 import { compileText } from '../../src/engine/expression/compile/compile-text.ts';
 import { compileValue } from '../../src/engine/expression/compile/compile-value.ts';
 import { isTruthy } from '../../src/engine/expression/is-truthy.ts';
-import { copyJson } from '../../src/engine/base/json/json.ts';
 import { createEvaluation, evaluate, failure, options, optionsOf, refusal } from './expression-fixtures.ts';
 
 describe('calls and names', () => {

@@ -1,6 +1,7 @@
 /** What the compiler returns besides a closure: names, references, constants and whole values. */
 
 import { describe, expect, it } from 'vitest';
+import type { Json } from '../../src/engine/base/json/json.ts';
 import {
   compileExpression,
   type NameResolver,
@@ -10,9 +11,8 @@ import { compileGuard } from '../../src/engine/expression/compile/compile-guard.
 import { compileText } from '../../src/engine/expression/compile/compile-text.ts';
 import { compileValue } from '../../src/engine/expression/compile/compile-value.ts';
 import type { Evaluation } from '../../src/engine/expression/evaluation.ts';
-import type { ExpressionSyntaxError } from '../../src/engine/expression/syntax/expression-syntax-error.ts';
 import { builtinFunctions, isImpure } from '../../src/engine/expression/functions/builtin-functions.ts';
-import type { Json } from '../../src/engine/base/json/json.ts';
+import type { ExpressionSyntaxError } from '../../src/engine/expression/syntax/expression-syntax-error.ts';
 import { createEvaluation, options } from './expression-fixtures.ts';
 
 describe('names', () => {

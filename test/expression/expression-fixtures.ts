@@ -1,6 +1,7 @@
 /** Fixtures of the expression tests: the data that the vectors read, and an evaluation with fixed random numbers and time. */
 
 import { isOrchestratorError } from '../../src/engine/base/errors.ts';
+import type { Json } from '../../src/engine/base/json/json.ts';
 import {
   type CompileOptions,
   compileExpression,
@@ -9,7 +10,6 @@ import {
 import type { Evaluation } from '../../src/engine/expression/evaluation.ts';
 import { ExpressionSyntaxError } from '../../src/engine/expression/syntax/expression-syntax-error.ts';
 import { DEFAULT_BUDGET } from '../../src/engine/expression/syntax/limits.ts';
-import type { Json } from '../../src/engine/base/json/json.ts';
 import data from '../vectors/expressions-data.json' with { type: 'json' };
 
 export { data };

@@ -3,13 +3,13 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { isOrchestratorError } from '../../src/engine/base/errors.ts';
+import { copyJson, type Json } from '../../src/engine/base/json/json.ts';
 import { compileExpression } from '../../src/engine/expression/compile/compile-expression.ts';
 import { compileGuard } from '../../src/engine/expression/compile/compile-guard.ts';
 import { compileText } from '../../src/engine/expression/compile/compile-text.ts';
 import type { Evaluate } from '../../src/engine/expression/evaluation.ts';
-import { ExpressionSyntaxError } from '../../src/engine/expression/syntax/expression-syntax-error.ts';
 import { builtinFunctions } from '../../src/engine/expression/functions/builtin-functions.ts';
-import { copyJson, type Json } from '../../src/engine/base/json/json.ts';
+import { ExpressionSyntaxError } from '../../src/engine/expression/syntax/expression-syntax-error.ts';
 import { createEvaluation, optionsOf } from './expression-fixtures.ts';
 
 const RUNS = Number(process.env.FUZZ_RUNS ?? 20_000);

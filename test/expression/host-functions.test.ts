@@ -1,11 +1,11 @@
 /** Functions that a host adds to the expression language. */
 
 import { describe, expect, it } from 'vitest';
+import type { Json } from '../../src/engine/base/json/json.ts';
 import { compileExpression, type NameResolver } from '../../src/engine/expression/compile/compile-expression.ts';
 import type { Evaluation } from '../../src/engine/expression/evaluation.ts';
 import { extendFunctions } from '../../src/engine/expression/functions/builtin-functions.ts';
 import type { FunctionTable } from '../../src/engine/expression/functions/function-table.ts';
-import type { Json } from '../../src/engine/base/json/json.ts';
 import { createEvaluation, options } from './expression-fixtures.ts';
 
 const run = (source: string, functions: FunctionTable): Json =>

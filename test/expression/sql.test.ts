@@ -3,8 +3,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { compileSql } from '../../src/engine/expression/compile/compile-sql.ts';
-import { ExpressionSyntaxError } from '../../src/engine/expression/syntax/expression-syntax-error.ts';
 import { scanSql } from '../../src/engine/expression/compile/scan-sql.ts';
+import { ExpressionSyntaxError } from '../../src/engine/expression/syntax/expression-syntax-error.ts';
 import { createEvaluation, optionsOf } from './expression-fixtures.ts';
 
 const options = optionsOf({ input: { a: 'A', b: [1], c: "x'; DROP TABLE users; --" }, rows: { output: 3 } });

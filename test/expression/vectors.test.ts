@@ -2,11 +2,11 @@
 
 import { describe, expect, it } from 'vitest';
 import { OrchestratorError } from '../../src/engine/base/errors.ts';
+import type { Json } from '../../src/engine/base/json/json.ts';
 import { compileExpression } from '../../src/engine/expression/compile/compile-expression.ts';
 import { compileGuard } from '../../src/engine/expression/compile/compile-guard.ts';
 import { compileText } from '../../src/engine/expression/compile/compile-text.ts';
 import { ExpressionSyntaxError } from '../../src/engine/expression/syntax/expression-syntax-error.ts';
-import type { Json } from '../../src/engine/base/json/json.ts';
 import language from '../vectors/expressions.json' with { type: 'json' };
 import functions from '../vectors/expressions-functions.json' with { type: 'json' };
 import texts from '../vectors/expressions-text.json' with { type: 'json' };

@@ -5,7 +5,7 @@ import { isOrchestratorError } from '../../src/engine/base/errors.ts';
 import { MODES, type Mode, StorageFault } from './faulty-storage.ts';
 import type { Operation } from './operation.ts';
 import { OPERATIONS } from './operations.ts';
-import { allEnded, checkInvariants, makeRig, WAIT_LIMIT_MS, PLACES, type Place } from './rig.ts';
+import { allEnded, checkInvariants, makeRig, PLACES, type Place, WAIT_LIMIT_MS } from './rig.ts';
 
 let cases = 0;
 const began = performance.now();

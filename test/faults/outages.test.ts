@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import type { Execution } from '../../src/engine/execution/execution.ts';
-import { OUTAGE_MODES, type Mode } from './faulty-storage.ts';
+import { type Mode, OUTAGE_MODES } from './faulty-storage.ts';
 import { FLOW_FORMS, type FlowForm } from './flow-forms.ts';
 import { allEnded, checkInvariants, LEASE_MS, makeRig, OUTAGE_PLACES, type Place } from './rig.ts';
 

@@ -2,14 +2,14 @@
 
 import { sha256 } from '@noble/hashes/sha2.js';
 import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js';
+import { hostTurn, type ManualClock, manualClock } from '../../src/adapters/clock/manual-clock.ts';
 import { embeddedEngine } from '../../src/adapters/embedded-engine/embedded-engine.ts';
 import type { EmbeddedEngineOptions } from '../../src/adapters/embedded-engine/engine-options.ts';
 import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
 import { sqliteStorage } from '../../src/adapters/storage/sqlite/sqlite-storage.ts';
+import type { EnsembleSource } from '../../src/authoring/define.ts';
 import { createHistory, type History } from '../../src/conformance/engine-suite/world/history.ts';
 import { labelOf, suiteScripts } from '../../src/conformance/engine-suite/world/scripts.ts';
-import { hostTurn, type ManualClock, manualClock } from '../../src/adapters/clock/manual-clock.ts';
-import type { EnsembleSource } from '../../src/authoring/define.ts';
 import { isFinal } from '../../src/engine/execution/execution.ts';
 import type { Storage } from '../../src/engine/storage/storage.port.ts';
 import type { Script } from '../../src/operations/code/script.ts';

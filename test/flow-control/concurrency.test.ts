@@ -1,8 +1,8 @@
 /** The limits of an ensemble: how many of its executions are held at once, whatever starts them. */
 
 import { describe, expect, it } from 'vitest';
-import { createHandler } from '../../src/http-handlers/create-handler.ts';
 import { createTestOrchestrator } from '../../src/entries/testing.ts';
+import { createHandler } from '../../src/http-handlers/create-handler.ts';
 import { world } from './world.ts';
 
 const HOUR = 3_600_000;

@@ -8,7 +8,7 @@ import * as fc from 'fast-check';
 import type pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
-import { type FlowLimit, limitId } from '../../src/engine/execution/limits/flow-limit.ts';
+import { FAIR, type FlowLimit, limitId } from '../../src/engine/execution/limits/flow-limit.ts';
 import { NEVER, type NewExecution } from '../../src/engine/execution/stored-execution.ts';
 import type { Storage } from '../../src/engine/storage/storage.port.ts';
 import { postgresStorage } from '../../src/entries/postgres.ts';
@@ -175,8 +175,15 @@ class Model {
       ...RULES[at],
     });
     const rate = { name: 'rate/orders', key: `k${key}`, max: 2, since: 1, period: PERIOD };
-    const limits = [limit(key), ...(shared ? [limit(SHARED)] : []), ...(key === 0 && shared ? [rate] : [])];
     const number = this.#all.length + 1;
+    const group = (level: string, one: number): FlowLimit => ({
+      name: FAIR + level,
+      key: `k${one}`,
+      max: 100_000,
+      since: 1,
+    });
+    const fair = key % 2 === 1 ? [group('tenant', number % 2), group('user', number % 5)] : [];
+    const limits = [...fair, limit(key), ...(shared ? [limit(SHARED)] : []), ...(key === 0 && shared ? [rate] : [])];
     const id = `exec_${String(number).padStart(26, '0')}`;
     const start: NewExecution = {
       ...{ id, ensemble: 'orders', version: 'v', trigger: { type: 'call' }, input: {}, createdAt: this.#now, limits },
@@ -326,7 +333,7 @@ beforeAll(async () => {
   database = await createDatabase();
   pool = database.pool();
 }, 30_000);
-afterAll(() => database?.drop());
+afterAll(() => database?.drop(), 120_000);
 
 const STORES: readonly (readonly [string, number, () => Storage])[] = [
   ['memory', 4, () => memoryStorage()],

@@ -1,9 +1,9 @@
 /** What becomes of executions that are too many under a limit, that begin too late, or that begin too often. */
 
 import { describe, expect, it } from 'vitest';
-import { createHandler } from '../../src/http-handlers/create-handler.ts';
-import { createTestOrchestrator, manualClock, stubHttp } from '../../src/entries/testing.ts';
 import { describeWaits } from '../../src/cli/progress/describe-waits.ts';
+import { createTestOrchestrator, manualClock, stubHttp } from '../../src/entries/testing.ts';
+import { createHandler } from '../../src/http-handlers/create-handler.ts';
 import { createOrchestrator, embeddedEngine, memoryStorage } from '../../src/index.ts';
 import { world } from './world.ts';
 

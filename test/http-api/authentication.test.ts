@@ -5,7 +5,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { toNodeListener } from '../../src/adapters/hosts/node/to-node-listener.ts';
 import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
 import { type Ask, HOSTS, serve } from './hosts.ts';
-import { createService, post, type Service, readResponse } from './service.ts';
+import { createService, post, readResponse, type Service } from './service.ts';
 
 const LIST = '/api/v1/executions';
 

@@ -10,7 +10,7 @@ import { toNodeListener } from '../../src/adapters/hosts/node/to-node-listener.t
 import type { HttpHandler } from '../../src/engine/host/host.port.ts';
 import { createApiHandler } from '../../src/http-handlers/create-api-handler.ts';
 import { type Ask, HOSTS, serve } from './hosts.ts';
-import { createService, post, type Service, readResponse } from './service.ts';
+import { createService, post, readResponse, type Service } from './service.ts';
 
 const ECHO = '/api/v1/execute/ensemble/echo';
 const SLOW = '/api/v1/execute/ensemble/slow';

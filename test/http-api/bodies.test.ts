@@ -5,7 +5,7 @@ import { connect } from 'node:net';
 import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { toNodeListener } from '../../src/adapters/hosts/node/to-node-listener.ts';
 import { type Ask, HOSTS, serve } from './hosts.ts';
-import { createService, post, type Service, readResponse } from './service.ts';
+import { createService, post, readResponse, type Service } from './service.ts';
 
 const ECHO = '/api/v1/execute/ensemble/echo';
 const MIB = 1024 * 1024;

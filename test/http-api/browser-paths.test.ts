@@ -1,8 +1,8 @@
 /** What a browser asks for by itself: the start page leads to the dashboard, and no limit counts it. */
 
 import { describe, expect, it } from 'vitest';
-import { createApiHandler, createHandler, createOrchestrator, type FullHandlerOptions } from '../../src/index.ts';
 import { manualClock } from '../../src/entries/testing.ts';
+import { createApiHandler, createHandler, createOrchestrator, type FullHandlerOptions } from '../../src/index.ts';
 
 function serve(options: FullHandlerOptions = {}) {
   const orchestrator = createOrchestrator({ clock: manualClock(), logger: false });

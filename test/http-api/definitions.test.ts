@@ -1,13 +1,13 @@
 /** Definitions that are created, changed and deleted at run time, over HTTP and in the process, in one process and in several. */
 
 import { describe, expect, it } from 'vitest';
-import { createApiHandler } from '../../src/http-handlers/create-api-handler.ts';
-import { createOrchestrator, type Orchestrator } from '../../src/orchestrator/create-orchestrator.ts';
-import type { OrchestratorOptions } from '../../src/orchestrator/options/options.ts';
 import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
 import type { Storage } from '../../src/engine/storage/storage.port.ts';
 import { callPart, createParts } from '../../src/engine/storage/storage-methods.port.ts';
 import { manualClock } from '../../src/entries/testing.ts';
+import { createApiHandler } from '../../src/http-handlers/create-api-handler.ts';
+import { createOrchestrator, type Orchestrator } from '../../src/orchestrator/create-orchestrator.ts';
+import type { OrchestratorOptions } from '../../src/orchestrator/options/options.ts';
 import { createService, post, readResponse } from './service.ts';
 
 const HELLO = `name: hello

@@ -1,8 +1,8 @@
 /** The class of a Durable Object: what it passes to its orchestrator and its handler. workerd runs it in test/runtimes. */
 
 import { describe, expect, it } from 'vitest';
-import { createHandler, createOrchestrator } from '../../src/index.ts';
 import { durableObjectStorage, toDurableObject } from '../../src/entries/workers.ts';
+import { createHandler, createOrchestrator } from '../../src/index.ts';
 
 function context() {
   const background: Promise<unknown>[] = [];

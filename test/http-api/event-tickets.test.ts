@@ -2,9 +2,9 @@
 
 import { describe, expect, it } from 'vitest';
 import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
-import { openSession, type Session } from './ticket-session.ts';
 import { HOSTS } from './hosts.ts';
 import { readResponse } from './service.ts';
+import { openSession, type Session } from './ticket-session.ts';
 
 const NOBODY = 'exec_01M7WWEK7KT35PGB6V8KCP7X7Z';
 const ORIGIN = 'https://app.example';

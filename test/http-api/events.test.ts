@@ -4,7 +4,7 @@ import { request as httpRequest } from 'node:http';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { toNodeListener } from '../../src/adapters/hosts/node/to-node-listener.ts';
 import { type Ask, HOSTS, serve } from './hosts.ts';
-import { createService, type Service, readResponse } from './service.ts';
+import { createService, readResponse, type Service } from './service.ts';
 
 interface Message {
   readonly id?: string;

@@ -5,7 +5,7 @@ import { embeddedEngine } from '../../src/adapters/embedded-engine/embedded-engi
 import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
 import type { OrchestratorOptions } from '../../src/orchestrator/options/options.ts';
 import { type Ask, HOSTS } from './hosts.ts';
-import { createService, post, type Service, type JsonResponse, readResponse } from './service.ts';
+import { createService, type JsonResponse, post, readResponse, type Service } from './service.ts';
 
 const NOBODY = 'exec_01M7WWEK7KT35PGB6V8KCP7X7Z';
 

@@ -1,8 +1,8 @@
 /** Why an execution failed, over HTTP: who gets the details and the stack of its error. */
 
 import { describe, expect, it } from 'vitest';
-import { OrchestratorError } from '../../src/engine/base/errors.ts';
 import type { TokenScope } from '../../src/engine/access/token.ts';
+import { OrchestratorError } from '../../src/engine/base/errors.ts';
 import { HOSTS } from './hosts.ts';
 import { createService, post, readResponse } from './service.ts';
 

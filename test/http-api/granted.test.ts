@@ -3,7 +3,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { TokenScope } from '../../src/engine/access/token.ts';
 import { type Ask, HOSTS } from './hosts.ts';
-import { createService, post, type Service, type JsonResponse, readResponse } from './service.ts';
+import { createService, type JsonResponse, post, readResponse, type Service } from './service.ts';
 
 type Verb = 'cancel' | 'retry' | 'signals/go';
 

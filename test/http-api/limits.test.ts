@@ -1,11 +1,11 @@
 /** The limits of callers and addresses: what is counted, the headers of every response, quotas and usage. */
 
 import { describe, expect, it } from 'vitest';
-import { tokenKey } from '../../src/engine/access/request-log.ts';
 import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
-import type { Plan } from '../../src/engine/access/plan.ts';
-import type { TokenScope } from '../../src/engine/access/token.ts';
 import type { LimitStore } from '../../src/engine/access/limit-store.port.ts';
+import type { Plan } from '../../src/engine/access/plan.ts';
+import { tokenKey } from '../../src/engine/access/request-log.ts';
+import type { TokenScope } from '../../src/engine/access/token.ts';
 import type { HandlerOptions } from '../../src/http-handlers/handler-options.ts';
 import type { OrchestratorOptions } from '../../src/orchestrator/options/options.ts';
 import { createService, post, readResponse } from './service.ts';

@@ -2,7 +2,7 @@
 
 import { beforeEach, describe, expect, it } from 'vitest';
 import { type Ask, HOSTS } from './hosts.ts';
-import { createService, ENSEMBLES, type Service, readResponse } from './service.ts';
+import { createService, ENSEMBLES, readResponse, type Service } from './service.ts';
 
 const LIST = '/api/v1/executions';
 

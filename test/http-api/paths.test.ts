@@ -4,7 +4,7 @@ import { connect } from 'node:net';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { toNodeListener } from '../../src/adapters/hosts/node/to-node-listener.ts';
 import { type Ask, HOSTS, serve } from './hosts.ts';
-import { createService, type Service, readResponse } from './service.ts';
+import { createService, readResponse, type Service } from './service.ts';
 
 describe.each(HOSTS)('paths by $host', ({ open }) => {
   let service: Service;

@@ -1,10 +1,10 @@
 /** `Idempotency-Key` on the requests that start no execution: each runs once, and its twins get the answer of the first. */
 
 import { describe, expect, it } from 'vitest';
-import { createRequestKeys } from '../../src/engine/access/rules/request-keys.ts';
 import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
-import type { OrchestratorOptions } from '../../src/orchestrator/options/options.ts';
+import { createRequestKeys } from '../../src/engine/access/rules/request-keys.ts';
 import { manualClock } from '../../src/entries/testing.ts';
+import type { OrchestratorOptions } from '../../src/orchestrator/options/options.ts';
 import { createService, post, readResponse } from './service.ts';
 
 async function open(more: OrchestratorOptions = {}) {

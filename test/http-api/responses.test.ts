@@ -5,7 +5,7 @@ import type { ErrorCode } from '../../src/engine/base/errors.ts';
 import { OrchestratorError } from '../../src/engine/base/errors.ts';
 import { STATUS } from '../../src/http-handlers/reply/status.ts';
 import { type Ask, HOSTS } from './hosts.ts';
-import { createService, post, type Service, readResponse } from './service.ts';
+import { createService, post, readResponse, type Service } from './service.ts';
 
 const ECHO = '/api/v1/execute/ensemble/echo';
 

@@ -5,7 +5,7 @@ import { createTokenValue } from '../../src/engine/access/rules/token-value.ts';
 import { SCOPES, type TokenScope } from '../../src/engine/access/token.ts';
 import { API_ROUTES } from '../../src/http-handlers/api/routes.ts';
 import { type Ask, HOSTS } from './hosts.ts';
-import { createService, post, type Service, readResponse } from './service.ts';
+import { createService, post, readResponse, type Service } from './service.ts';
 
 const NOBODY = 'exec_01M7WWEK7KT35PGB6V8KCP7X7Z';
 const NO_JOB = 'job_01M7WWEK7KT35PGB6V8KCP7X7Z';

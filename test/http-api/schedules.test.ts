@@ -1,8 +1,8 @@
 /** `/schedules`: the schedules of ensembles over HTTP. */
 
 import { expect, it } from 'vitest';
-import { createHandler, createOrchestrator } from '../../src/index.ts';
 import { manualClock } from '../../src/entries/testing.ts';
+import { createHandler, createOrchestrator } from '../../src/index.ts';
 import { checked } from './check-response.ts';
 
 it('schedules are listed, paused, resumed, and run now', async () => {

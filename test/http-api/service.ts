@@ -2,11 +2,11 @@
 
 import type { TokenScope } from '../../src/engine/access/token.ts';
 import type { HttpHandler } from '../../src/engine/host/host.port.ts';
+import { type ManualClock, manualClock } from '../../src/entries/testing.ts';
 import { createApiHandler } from '../../src/http-handlers/create-api-handler.ts';
 import type { HandlerOptions } from '../../src/http-handlers/handler-options.ts';
-import type { OrchestratorOptions } from '../../src/orchestrator/options/options.ts';
 import { createOrchestrator, type Orchestrator } from '../../src/orchestrator/create-orchestrator.ts';
-import { type ManualClock, manualClock } from '../../src/entries/testing.ts';
+import type { OrchestratorOptions } from '../../src/orchestrator/options/options.ts';
 import { checked } from './check-response.ts';
 
 const code = (agent: string, script: string) => ({ agent, operation: 'code', config: { script }, input: '${input}' });

@@ -1,11 +1,11 @@
 /** The pages of a link of `signalUrl()`: opening one changes nothing, its button sends the signal, and no token is needed. See decision 17. */
 
-import { changeStorage } from '../../src/testing-kit/processes/change-storage.ts';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
 import { createHandler } from '../../src/http-handlers/create-handler.ts';
+import { changeStorage } from '../../src/testing-kit/processes/change-storage.ts';
 import { type Ask, HOSTS } from './hosts.ts';
-import { createService, post, type Service, readResponse } from './service.ts';
+import { createService, post, readResponse, type Service } from './service.ts';
 
 const signalLinks = { url: 'https://flows.example/service', secret: 'a secret that nobody can guess, 1' };
 const CODE = { operation: 'code', config: { script: 'mail' } };

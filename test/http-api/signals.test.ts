@@ -2,7 +2,7 @@
 
 import { beforeEach, describe, expect, it } from 'vitest';
 import { type Ask, HOSTS } from './hosts.ts';
-import { createService, post, type Service, type JsonResponse, readResponse } from './service.ts';
+import { createService, type JsonResponse, post, readResponse, type Service } from './service.ts';
 
 const NOBODY = 'exec_01M7WWEK7KT35PGB6V8KCP7X7Z';
 const ENSEMBLES = [

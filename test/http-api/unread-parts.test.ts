@@ -2,7 +2,7 @@
 
 import { beforeEach, describe, expect, it } from 'vitest';
 import { type Ask, HOSTS } from './hosts.ts';
-import { createService, post, type Service, readResponse } from './service.ts';
+import { createService, post, readResponse, type Service } from './service.ts';
 
 const ECHO = '/api/v1/execute/ensemble/echo';
 

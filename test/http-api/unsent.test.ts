@@ -1,11 +1,11 @@
 /** Responses that their readers don't take: what they hold in memory is limited, over all connections. */
 
-import { connect } from 'node:net';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { connect } from 'node:net';
 import { expect, it, onTestFinished } from 'vitest';
-import { createHandler, type Orchestrator } from '../../src/index.ts';
 import { toNodeListener } from '../../src/entries/node.ts';
+import { createHandler, type Orchestrator } from '../../src/index.ts';
 import { createService } from './service.ts';
 
 const KB = 1024;

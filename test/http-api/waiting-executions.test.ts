@@ -3,7 +3,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { embeddedEngine } from '../../src/adapters/embedded-engine/embedded-engine.ts';
 import { type Ask, HOSTS } from './hosts.ts';
-import { createService, post, type Service, type JsonResponse, readResponse } from './service.ts';
+import { createService, type JsonResponse, post, readResponse, type Service } from './service.ts';
 
 const flow = (delay: number, backoff = 'fixed') => [
   {

@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import ipaddr from 'ipaddr.js';
 import { describe, expect, it } from 'vitest';
 import { addressRules } from '../../src/adapters/http/address-rules.ts';
-import { parseAddress, specialRange } from '../../src/engine/base/ip-address.ts';
 import { admitRequest } from '../../src/adapters/http/admit-request.ts';
+import { parseAddress, specialRange } from '../../src/engine/base/ip-address.ts';
 
 /** Checks a URL like the clients do: after URL parsing. */
 function judge(url: string, allow: readonly string[] = [], namesAreUnseen = false): string | undefined {

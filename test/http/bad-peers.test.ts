@@ -5,8 +5,8 @@ import { fetchHttp } from '../../src/adapters/http/fetch-http.ts';
 import { nodeHttp } from '../../src/adapters/http/node-http.ts';
 import { isOrchestratorError } from '../../src/engine/base/errors.ts';
 import type { HttpClient, HttpRequest } from '../../src/engine/host/http.port.ts';
-import { type BadPeer, startBadPeer } from './bad-peer.ts';
 import { scaled } from '../slowdown.ts';
+import { type BadPeer, startBadPeer } from './bad-peer.ts';
 
 // Real sockets and real time, because both are tested here.
 const TIMES = 20;

@@ -1,10 +1,10 @@
 /** Jobs: they cancel, retry or delete the executions of a filter, in steps that any process continues. */
 
 import { afterEach, describe, expect, it } from 'vitest';
-import { changeStorage } from '../../src/testing-kit/processes/change-storage.ts';
 import { hostTurn, manualClock } from '../../src/adapters/clock/manual-clock.ts';
 import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
 import { createOrchestrator, type Job, type JobOptions, type OrchestratorOptions } from '../../src/index.ts';
+import { changeStorage } from '../../src/testing-kit/processes/change-storage.ts';
 
 const SECOND = 1_000;
 const ensembles = [

@@ -4,8 +4,8 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import { smtpMail } from '../../src/entries/smtp.ts';
-import { failureOf, mailOf, sendOptions } from './smtp-peer.ts';
 import { type Fault, type ScriptedServer, type Stage, scriptedServer } from './scripted-server.ts';
+import { failureOf, mailOf, sendOptions } from './smtp-peer.ts';
 
 const PLAIN_EHLO = '250-here\r\n250 AUTH PLAIN';
 const auth = { user: 'shop', pass: 'pass phrase' };

@@ -2,8 +2,8 @@
 
 import { afterEach, describe, expect, it } from 'vitest';
 import { loadNodemailer } from '../../src/adapters/mail/smtp/load-nodemailer.ts';
-import { createOrchestrator } from '../../src/index.ts';
 import { smtpMail } from '../../src/entries/smtp.ts';
+import { createOrchestrator } from '../../src/index.ts';
 import { certificateFor } from './certificate.ts';
 import { failureOf, type SmtpPeer, smtpPeer } from './smtp-peer.ts';
 

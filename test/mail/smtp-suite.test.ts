@@ -1,8 +1,8 @@
 /** The suite of the mail port over SMTP, with a real server. */
 
 import { describe, it } from 'vitest';
-import { smtpMail } from '../../src/entries/smtp.ts';
 import { mailSuite } from '../../src/entries/conformance.ts';
+import { smtpMail } from '../../src/entries/smtp.ts';
 import { scriptedServer } from './scripted-server.ts';
 import { smtpPeer } from './smtp-peer.ts';
 

@@ -5,8 +5,8 @@ import type { AddressInfo } from 'node:net';
 import { addressParser } from 'postal-mime';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { MailAddress } from '../../src/engine/operation/mail.port.ts';
-import { thirdpartyMail } from '../../src/index.ts';
 import { mailSuite, type ReceivedMail } from '../../src/entries/conformance.ts';
+import { thirdpartyMail } from '../../src/index.ts';
 import { failureOf, mailOf, sendOptions } from './smtp-peer.ts';
 
 const KEY = 're_secret_key';

@@ -2,9 +2,9 @@
 
 import { afterEach } from 'vitest';
 import { fetchHttp } from '../../src/adapters/http/fetch-http.ts';
-import { mcpClient, type McpClientOptions } from '../../src/adapters/mcp/mcp-client.ts';
-import { type ServedMcp, type ServeOptions, serveMcp } from './mcp-servers.ts';
+import { type McpClientOptions, mcpClient } from '../../src/adapters/mcp/mcp-client.ts';
 import type { ToolCall, ToolServer, ToolServerAccess } from '../../src/engine/operation/tool-server.port.ts';
+import { type ServedMcp, type ServeOptions, serveMcp } from './mcp-servers.ts';
 
 export const LOCAL = fetchHttp({ allow: ['127.0.0.0/8'] });
 

@@ -4,13 +4,12 @@ import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
-import { manualClock } from '../../src/adapters/clock/manual-clock.ts';
+import { hostTurn, manualClock } from '../../src/adapters/clock/manual-clock.ts';
 import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
 import type { Storage } from '../../src/engine/storage/storage.port.ts';
 import { postgresStorage } from '../../src/entries/postgres.ts';
 import { sqliteStorage } from '../../src/entries/sqlite.ts';
 import { createOrchestrator, type Orchestrator, type OrchestratorOptions } from '../../src/index.ts';
-import { hostTurn } from '../../src/adapters/clock/manual-clock.ts';
 
 const open: Orchestrator[] = [];
 afterEach(async () => {

@@ -7,8 +7,8 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { createOrchestrator, defineConfig, defineOperation, isOrchestratorError } from '../../src/index.ts';
 import { loadProject } from '../../src/entries/node.ts';
+import { createOrchestrator, defineConfig, defineOperation, isOrchestratorError } from '../../src/index.ts';
 
 function makeFolder(files: Readonly<Record<string, string>>): string {
   const folder = mkdtempSync(join(tmpdir(), 'ensemble-project-'));

@@ -5,8 +5,8 @@ import type { AddressInfo } from 'node:net';
 import { Webhook } from 'standardwebhooks';
 import { describe, expect, it } from 'vitest';
 import { nodeHttp } from '../../src/entries/node.ts';
-import { fetchHttp, memoryStorage, systemClock, verifySignature } from '../../src/index.ts';
 import type { StubReply } from '../../src/entries/testing.ts';
+import { fetchHttp, memoryStorage, systemClock, verifySignature } from '../../src/index.ts';
 import { headerOf, notifying, setUp, URL } from './setup.ts';
 
 const COMPLETED = 'events: [execution.completed]';

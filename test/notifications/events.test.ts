@@ -1,8 +1,8 @@
 /** The six kinds of events, their data, and that each is stored in the commit of the state that it reports. */
 
 import { describe, expect, it } from 'vitest';
-import { embeddedEngine, memoryStorage, type OrchestratorOptions } from '../../src/index.ts';
 import type { Storage } from '../../src/entries/adapter.ts';
+import { embeddedEngine, memoryStorage, type OrchestratorOptions } from '../../src/index.ts';
 import { ALL_EVENTS, eventOf, notifying, setUp } from './setup.ts';
 
 const T0 = '2026-01-01T00:00:00.000Z';

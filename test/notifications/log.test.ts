@@ -1,13 +1,13 @@
 /** The log of deliveries: lists, attempts, sending again, receivers that are resumed, and what listeners are told. */
 
-import { describe, expect, it } from 'vitest';
-import { createHandler, type OrchestratorEvent, type OrchestratorOptions } from '../../src/index.ts';
-import { nodeHttp } from '../../src/entries/node.ts';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
-import { changeStorage } from '../../src/testing-kit/processes/change-storage.ts';
+import { describe, expect, it } from 'vitest';
 import { manualClock } from '../../src/adapters/clock/manual-clock.ts';
+import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
+import { nodeHttp } from '../../src/entries/node.ts';
+import { createHandler, type OrchestratorEvent, type OrchestratorOptions } from '../../src/index.ts';
+import { changeStorage } from '../../src/testing-kit/processes/change-storage.ts';
 import { notifying, setUp, URL } from './setup.ts';
 
 const COMPLETED = 'events: [execution.completed]';

@@ -6,13 +6,13 @@ import { join } from 'node:path';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import openapiTS, { astToString } from 'openapi-typescript';
 import { describe, expect, it } from 'vitest';
+import { toNodeListener } from '../../src/entries/node.ts';
+import { API_ROUTES } from '../../src/http-handlers/api/routes.ts';
 import { createHandler, createOrchestrator } from '../../src/index.ts';
 import { markdownFiles, ROOT } from '../docs/code-blocks.ts';
-import { API_ROUTES } from '../../src/http-handlers/api/routes.ts';
+import { OPEN_API } from '../http-api/check-response.ts';
 import { serve } from '../http-api/hosts.ts';
 import { renderPage } from './render-page.ts';
-import { OPEN_API } from '../http-api/check-response.ts';
-import { toNodeListener } from '../../src/entries/node.ts';
 
 type Greet = (
   baseUrl: string,

@@ -3,9 +3,9 @@
 import { describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../src/engine/base/json/json.ts';
 import type { HttpRequest } from '../../src/engine/host/http.port.ts';
+import { createTestOrchestrator, stubHttp } from '../../src/entries/testing.ts';
 import { apiOperation } from '../../src/operations/api/api-operation.ts';
 import type { ApiConfig } from '../../src/operations/api/config.ts';
-import { createTestOrchestrator, stubHttp } from '../../src/entries/testing.ts';
 import { operationContext } from './operation-context.ts';
 
 const url = 'https://peer.example/upload';

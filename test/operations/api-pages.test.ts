@@ -2,10 +2,10 @@
 
 import { describe, expect, it } from 'vitest';
 import type { Json, JsonObject } from '../../src/engine/base/json/json.ts';
+import { createTestOrchestrator, type StubHttp, type StubReply, stubHttp } from '../../src/entries/testing.ts';
 import { apiOperation } from '../../src/operations/api/api-operation.ts';
 import type { ApiConfig } from '../../src/operations/api/config.ts';
-import { type PagedOutput, nextLink } from '../../src/operations/api/paginate.ts';
-import { createTestOrchestrator, type StubHttp, type StubReply, stubHttp } from '../../src/entries/testing.ts';
+import { nextLink, type PagedOutput } from '../../src/operations/api/paginate.ts';
 import { operationContext } from './operation-context.ts';
 
 const url = 'https://shop.example/items';

@@ -1,14 +1,14 @@
-import { operationContext } from './operation-context.ts';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { fetchHttp } from '../../src/adapters/http/fetch-http.ts';
 import { OrchestratorError } from '../../src/engine/base/errors.ts';
 import type { Json, JsonObject } from '../../src/engine/base/json/json.ts';
 import type { HttpClient, HttpRequest, HttpResponse } from '../../src/engine/host/http.port.ts';
-import type { ApiConfig } from '../../src/operations/api/config.ts';
+import { createTestOrchestrator } from '../../src/entries/testing.ts';
 import type { ApiOutput } from '../../src/operations/api/answer.ts';
 import { apiOperation } from '../../src/operations/api/api-operation.ts';
-import { createTestOrchestrator } from '../../src/entries/testing.ts';
+import type { ApiConfig } from '../../src/operations/api/config.ts';
 import { type BadPeer, startBadPeer } from '../http/bad-peer.ts';
+import { operationContext } from './operation-context.ts';
 
 const NOW = Date.parse('2026-01-01T00:00:00Z');
 const logger = { debug() {}, info() {}, warn() {}, error() {} };

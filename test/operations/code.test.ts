@@ -1,8 +1,8 @@
 /** The `code` operation: which names are scripts, what a script may return, and what of its failures stays in its step. */
 
 import { describe, expect, it } from 'vitest';
-import { createOrchestrator, isOrchestratorError, type Script } from '../../src/index.ts';
 import { createTestOrchestrator, manualClock } from '../../src/entries/testing.ts';
+import { createOrchestrator, isOrchestratorError, type Script } from '../../src/index.ts';
 
 const flow = (script: string, more = {}) => [{ agent: 'a', operation: 'code', config: { script }, ...more }];
 

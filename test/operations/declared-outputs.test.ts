@@ -4,6 +4,9 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import ts from 'typescript';
 import { describe, expect, it } from 'vitest';
+import type { JsonObject } from '../../src/engine/base/json/json.ts';
+import { compileJsonSchema } from '../../src/engine/json-schema/compile-json-schema.ts';
+import { sqliteDatabase } from '../../src/entries/sqlite.ts';
 import {
   createTestOrchestrator,
   fakeModel,
@@ -12,9 +15,6 @@ import {
   stubHttp,
   stubPdf,
 } from '../../src/entries/testing.ts';
-import { sqliteDatabase } from '../../src/entries/sqlite.ts';
-import type { JsonObject } from '../../src/engine/base/json/json.ts';
-import { compileJsonSchema } from '../../src/engine/json-schema/compile-json-schema.ts';
 import { compileHost } from '../../src/orchestrator/create-orchestrator.ts';
 import { ROOT } from '../architecture/source-graph.ts';
 

@@ -1,8 +1,8 @@
 /** Servers that repeat in an error what they received: no secret of it is in the record, the events, the log or an answer over HTTP. */
 
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { createHandler, createOrchestrator, type OrchestratorEvent } from '../../src/index.ts';
 import { mcpClient } from '../../src/entries/mcp.ts';
+import { createHandler, createOrchestrator, type OrchestratorEvent } from '../../src/index.ts';
 import { type LocalServer, localHttp, reply, startServer } from './tool-server.ts';
 
 let server: LocalServer;

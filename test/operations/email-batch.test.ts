@@ -2,6 +2,8 @@
 
 import { describe, expect, it, test } from 'vitest';
 import { copyJson } from '../../src/engine/base/json/json.ts';
+import { sqliteStorage } from '../../src/entries/sqlite.ts';
+import { createTestOrchestrator, manualClock, stubHttp, type TestOrchestrator } from '../../src/entries/testing.ts';
 import {
   type BatchOutput,
   type Json,
@@ -13,8 +15,6 @@ import {
   OrchestratorError,
 } from '../../src/index.ts';
 import { emailOperation } from '../../src/operations/email/email-operation.ts';
-import { sqliteStorage } from '../../src/entries/sqlite.ts';
-import { createTestOrchestrator, manualClock, stubHttp, type TestOrchestrator } from '../../src/entries/testing.ts';
 import { newFile } from '../storage/sqlite-files.ts';
 import { operationContext } from './operation-context.ts';
 

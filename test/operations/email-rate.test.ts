@@ -4,8 +4,8 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { type BatchOutput, createOrchestrator, fetchHttp, type MailSender } from '../../src/index.ts';
 import { createTestOrchestrator, manualClock } from '../../src/entries/testing.ts';
+import { type BatchOutput, createOrchestrator, fetchHttp, type MailSender } from '../../src/index.ts';
 
 const ensemble = (rateLimit: number, recipients: number) => ({
   name: 'e',

@@ -1,6 +1,7 @@
 /** The `email` operation: a single mail, what a definition may say, and what happens when a send fails. */
 
 import { describe, expect, it } from 'vitest';
+import { createTestOrchestrator, stubHttp } from '../../src/entries/testing.ts';
 import {
   createOrchestrator,
   type KeptMail,
@@ -9,7 +10,6 @@ import {
   memoryMail,
   OrchestratorError,
 } from '../../src/index.ts';
-import { createTestOrchestrator, stubHttp } from '../../src/entries/testing.ts';
 
 const PLAIN = { from: 'shop@example.com', to: 'ada@example.com', subject: 'Hello', body: 'Hello Ada' };
 

@@ -4,10 +4,10 @@ import { createWriteStream } from 'node:fs';
 import { rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import { createOrchestrator } from '../../src/index.ts';
 import { memoryObjects } from '../../src/adapters/storage/memory/data.ts';
 import type { ObjectStore } from '../../src/engine/storage/data.port.ts';
 import { sqliteDatabase } from '../../src/entries/sqlite.ts';
+import { createOrchestrator } from '../../src/index.ts';
 
 const [folder = '', rows = ''] = process.argv.slice(2);
 

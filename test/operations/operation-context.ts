@@ -1,7 +1,7 @@
 /** The context of one attempt, for tests that call an operation without an orchestrator. */
 
-import type { OperationContext } from '../../src/index.ts';
 import { copyJson } from '../../src/engine/base/json/json.ts';
+import type { OperationContext } from '../../src/index.ts';
 
 /** @param given - `config`, and what differs from an attempt that has nothing special. Its parts run at once, and none is stored */
 export function operationContext<Config>(

@@ -1,9 +1,9 @@
 /** The `pdf` operation: what its config may hold, what it asks of the renderer, and what its output is. */
 
 import { describe, expect, it } from 'vitest';
-import { createOrchestrator, isOrchestratorError, type JsonObject, OrchestratorError } from '../../src/index.ts';
 import type { PdfDocument, PdfRenderer, PdfRequest } from '../../src/entries/pdf.ts';
 import { createTestOrchestrator } from '../../src/entries/testing.ts';
+import { createOrchestrator, isOrchestratorError, type JsonObject, OrchestratorError } from '../../src/index.ts';
 
 const MM = 72 / 25.4;
 const PDF = Buffer.from('%PDF-1.3 pages');

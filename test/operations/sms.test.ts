@@ -1,8 +1,8 @@
 /** The `sms` operation: what it checks, what it sends, and how it fails. */
 
 import { describe, expect, it } from 'vitest';
-import { isOrchestratorError, OrchestratorError } from '../../src/index.ts';
 import { createTestOrchestrator, memorySms, type TestOrchestratorOptions } from '../../src/entries/testing.ts';
+import { isOrchestratorError, OrchestratorError } from '../../src/index.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 

@@ -1,9 +1,9 @@
 /** Runs configs of `storage` agents, for tests. */
 
 import type { JsonObject } from '../../src/engine/base/json/json.ts';
-import type { Binding } from '../../src/operations/storage/storage-operation.ts';
 import { sqliteDatabase } from '../../src/entries/sqlite.ts';
 import { createTestOrchestrator } from '../../src/entries/testing.ts';
+import type { Binding } from '../../src/operations/storage/storage-operation.ts';
 
 export type Bindings = Readonly<Record<string, Binding>>;
 

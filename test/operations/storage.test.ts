@@ -3,9 +3,9 @@ import { memoryKv, memoryObjects } from '../../src/adapters/storage/memory/data.
 import { isOrchestratorError, OrchestratorError } from '../../src/engine/base/errors.ts';
 import type { JsonObject } from '../../src/engine/base/json/json.ts';
 import type { Logger } from '../../src/engine/host/logger.port.ts';
-import type { Binding } from '../../src/operations/storage/storage-operation.ts';
 import { sqliteDatabase } from '../../src/entries/sqlite.ts';
 import { createTestOrchestrator } from '../../src/entries/testing.ts';
+import type { Binding } from '../../src/operations/storage/storage-operation.ts';
 
 /** Runs one config after the other in one execution, and returns their outputs and errors. */
 function store(

@@ -2,8 +2,6 @@
 
 import { describe, expect, it } from 'vitest';
 import type { ModelRequest } from '../../src/entries/adapter.ts';
-import type { Json, JsonObject } from '../../src/index.ts';
-import { memoryStorage } from '../../src/index.ts';
 import { sqliteStorage } from '../../src/entries/sqlite.ts';
 import {
   createTestOrchestrator,
@@ -13,6 +11,8 @@ import {
   stubHttp,
   type TestOrchestratorOptions,
 } from '../../src/entries/testing.ts';
+import type { Json, JsonObject } from '../../src/index.ts';
+import { memoryStorage } from '../../src/index.ts';
 
 const NEVER = () => new Promise<never>(() => {});
 const call = (name: string, args: Json = {}) => ({ name, arguments: args });

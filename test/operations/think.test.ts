@@ -1,13 +1,13 @@
 /** The `think` operation: what the model is asked, how its answer is read, and what happens when it is wrong. */
 
 import { describe, expect, it } from 'vitest';
-import { isOrchestratorError, OrchestratorError } from '../../src/index.ts';
 import {
   createTestOrchestrator,
   type FakeAnswer,
   fakeModel,
   type TestOrchestratorOptions,
 } from '../../src/entries/testing.ts';
+import { isOrchestratorError, OrchestratorError } from '../../src/index.ts';
 
 type Config = Record<string, unknown>;
 

@@ -2,8 +2,8 @@
 
 import { createHmac } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, it, test } from 'vitest';
-import type { ToolServerOptions } from '../../src/index.ts';
 import { createTestOrchestrator } from '../../src/entries/testing.ts';
+import type { ToolServerOptions } from '../../src/index.ts';
 import { type Answer, type LocalServer, localHttp, reply, startServer } from './tool-server.ts';
 
 let server: LocalServer;

@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it, test } from 'vitest';
-import { createOrchestrator, fetchHttp, type ToolServerOptions } from '../../src/index.ts';
 import { mcpClient } from '../../src/entries/mcp.ts';
+import { createTestOrchestrator, stubHttp } from '../../src/entries/testing.ts';
+import { createOrchestrator, fetchHttp, type ToolServerOptions } from '../../src/index.ts';
 import { compileHost } from '../../src/orchestrator/create-orchestrator.ts';
 import { checkEnsemble } from '../../src/orchestrator/definitions/load-definitions.ts';
-import { createTestOrchestrator, stubHttp } from '../../src/entries/testing.ts';
 import { scaled } from '../slowdown.ts';
 import { type LocalServer, localHttp, reply, startServer } from './tool-server.ts';
 

@@ -1,9 +1,9 @@
 /** `executions.complete`: a step gets its result by hand. */
 
 import { describe, expect, it } from 'vitest';
-import { createTestOrchestrator } from '../../src/entries/testing.ts';
 import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
 import { sqliteStorage } from '../../src/entries/sqlite.ts';
+import { createTestOrchestrator } from '../../src/entries/testing.ts';
 import { boom, code, ok, scene } from '../engine/scene.ts';
 import { newFile } from '../storage/sqlite-files.ts';
 

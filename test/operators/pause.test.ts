@@ -1,8 +1,8 @@
 /** Pause and resume: what an operator stops, and lets continue. */
 
 import { describe, expect, it } from 'vitest';
-import { createTestOrchestrator, manualClock } from '../../src/entries/testing.ts';
 import { sqliteStorage } from '../../src/entries/sqlite.ts';
+import { createTestOrchestrator, manualClock } from '../../src/entries/testing.ts';
 import { createHandler } from '../../src/http-handlers/create-handler.ts';
 import { createOrchestrator } from '../../src/index.ts';
 import { newFile } from '../storage/sqlite-files.ts';

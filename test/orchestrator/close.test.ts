@@ -1,9 +1,9 @@
 /** Closing: active runs may end, new starts are refused, and nothing is left open. Also many executions at the same time. */
 
-import { callPart, createParts } from '../../src/engine/storage/storage-methods.port.ts';
 import { describe, expect, it } from 'vitest';
 import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
 import type { Storage } from '../../src/engine/storage/storage.port.ts';
+import { callPart, createParts } from '../../src/engine/storage/storage-methods.port.ts';
 import { createOrchestrator } from '../../src/orchestrator/create-orchestrator.ts';
 import { boom, code, deferred, ok, scene, turns } from '../engine/scene.ts';
 import { laterStorage } from '../storage/later-storage.ts';

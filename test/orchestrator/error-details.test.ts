@@ -1,12 +1,12 @@
 /** Why an execution failed: the details, the stack and the cause of what a script threw, and who may read them. */
 
 import { describe, expect, it } from 'vitest';
+import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
 import { OrchestratorError } from '../../src/engine/base/errors.ts';
 import type { ExecutionError } from '../../src/engine/execution/execution.ts';
-import type { Script } from '../../src/operations/code/script.ts';
 import { manualClock } from '../../src/entries/testing.ts';
+import type { Script } from '../../src/operations/code/script.ts';
 import { createOrchestrator } from '../../src/orchestrator/create-orchestrator.ts';
-import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
 import { code, echo, ok, scene, when } from '../engine/scene.ts';
 
 const details = { status: 402, body: 'card refused', retryAfterMs: 5 };

@@ -7,8 +7,8 @@ import { embeddedEngine } from '../../src/adapters/embedded-engine/embedded-engi
 import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
 import { OrchestratorError } from '../../src/engine/base/errors.ts';
 import type { Logger } from '../../src/engine/host/logger.port.ts';
-import { createOrchestrator } from '../../src/orchestrator/create-orchestrator.ts';
 import { manualClock } from '../../src/entries/testing.ts';
+import { createOrchestrator } from '../../src/orchestrator/create-orchestrator.ts';
 import { boom, code, ok, scene, turns } from '../engine/scene.ts';
 
 interface Line extends Readonly<Record<string, unknown>> {

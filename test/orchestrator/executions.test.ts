@@ -1,6 +1,5 @@
 /** Executions: ids and records, listings in pages, single agents, checks of inputs and outputs, options. */
 
-import { changeStorage } from '../../src/testing-kit/processes/change-storage.ts';
 import { describe, expect, it } from 'vitest';
 import * as z from 'zod';
 import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
@@ -8,6 +7,7 @@ import { OrchestratorError } from '../../src/engine/base/errors.ts';
 import type { CommitEntry } from '../../src/engine/execution/stored-execution.ts';
 import type { Storage } from '../../src/engine/storage/storage.port.ts';
 import { createOrchestrator } from '../../src/orchestrator/create-orchestrator.ts';
+import { changeStorage } from '../../src/testing-kit/processes/change-storage.ts';
 import { boom, code, echo, ok, scene, turns, when } from '../engine/scene.ts';
 
 describe('records', () => {

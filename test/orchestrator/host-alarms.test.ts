@@ -1,11 +1,11 @@
 /** A host that wakes its process with alarms: the engine asks for instants, sets no long timer, and works in `runDue`. */
 
 import { describe, expect, it } from 'vitest';
+import { hostTurn } from '../../src/adapters/clock/manual-clock.ts';
 import type { EnsembleDraft } from '../../src/authoring/draft.ts';
 import type { Storage } from '../../src/engine/storage/storage.port.ts';
-import { createOrchestrator, memoryStorage } from '../../src/index.ts';
 import { manualClock } from '../../src/entries/testing.ts';
-import { hostTurn } from '../../src/adapters/clock/manual-clock.ts';
+import { createOrchestrator, memoryStorage } from '../../src/index.ts';
 
 const HOUR = 3_600_000;
 const SLEEPS: EnsembleDraft = { name: 'sleeps', flow: [{ sleep: '1h' }] };

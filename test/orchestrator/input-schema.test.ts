@@ -2,8 +2,8 @@
 
 import { describe, expect, it } from 'vitest';
 import * as z from 'zod';
-import { createHandler, createOrchestrator, defineEnsemble, type StandardSchema } from '../../src/index.ts';
 import { createTestOrchestrator } from '../../src/entries/testing.ts';
+import { createHandler, createOrchestrator, defineEnsemble, type StandardSchema } from '../../src/index.ts';
 
 const order = defineEnsemble({
   name: 'order',

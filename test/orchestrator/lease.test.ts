@@ -1,13 +1,13 @@
 /** The lease of a worker: how long it is valid, when the worker asks the storage before it continues, and the possible answers. */
 
-import { changeStorage } from '../../src/testing-kit/processes/change-storage.ts';
 import { describe, expect, it } from 'vitest';
-import { createWorker } from '../../src/adapters/embedded-engine/worker.ts';
-import { createStorageRetry } from '../../src/engine/running/storage-retry.ts';
-import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
 import { hostTurn, manualClock } from '../../src/adapters/clock/manual-clock.ts';
+import { createWorker } from '../../src/adapters/embedded-engine/worker.ts';
+import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
 import { JournalLostError } from '../../src/engine/execution/journal.port.ts';
+import { createStorageRetry } from '../../src/engine/running/storage-retry.ts';
 import type { Storage } from '../../src/engine/storage/storage.port.ts';
+import { changeStorage } from '../../src/testing-kit/processes/change-storage.ts';
 
 const LEASE_MS = 300;
 const RENEW_MS = 100;

@@ -1,9 +1,9 @@
 /** The texts that a model writes, as live events: in the process that runs the execution, and not stored. */
 
 import { describe, expect, it } from 'vitest';
+import { createTestOrchestrator } from '../../src/entries/testing.ts';
 import type { Operation, OrchestratorEvent, OrchestratorOptions } from '../../src/index.ts';
 import { createHandler } from '../../src/index.ts';
-import { createTestOrchestrator } from '../../src/entries/testing.ts';
 import { deferred, turns } from '../engine/scene.ts';
 
 /** Writes what the test tells it to. */

@@ -1,10 +1,10 @@
 /** A refused write of one run is a sign that the process was considered dead: its other runs stop at once, not at the next renewal. */
 
 import { expect, it } from 'vitest';
+import { hostTurn, manualClock } from '../../src/adapters/clock/manual-clock.ts';
 import { embeddedEngine, memoryStorage } from '../../src/index.ts';
 import { createOrchestrator } from '../../src/orchestrator/create-orchestrator.ts';
 import { changeStorage } from '../../src/testing-kit/processes/change-storage.ts';
-import { hostTurn, manualClock } from '../../src/adapters/clock/manual-clock.ts';
 
 it('the other runs of the process stop, and nothing waits for the next renewal', async () => {
   const clock = manualClock();

@@ -1,8 +1,8 @@
 /** An execution that needs a tool server or a model provider waits for a process that has it. */
 
 import { expect, test } from 'vitest';
-import { createOrchestrator, memoryStorage, type OrchestratorOptions } from '../../src/index.ts';
 import { manualClock, stubHttp } from '../../src/entries/testing.ts';
+import { createOrchestrator, memoryStorage, type OrchestratorOptions } from '../../src/index.ts';
 import { turns } from '../engine/scene.ts';
 
 const URL = 'https://server.example';

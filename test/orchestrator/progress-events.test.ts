@@ -1,8 +1,8 @@
 /** Events for programs that show the progress of an execution: the items of a loop, and the end of a wait. */
 
 import { expect, it } from 'vitest';
-import { createOrchestrator } from '../../src/index.ts';
 import { createTestOrchestrator, manualClock } from '../../src/entries/testing.ts';
+import { createOrchestrator } from '../../src/index.ts';
 
 it('reports the items of each loop and the end of each wait, with the position of the step', async () => {
   const { orchestrator, clock } = createTestOrchestrator({

@@ -1,14 +1,14 @@
 /** Checks for dead workers run independently of the work loop, one at a time, and again when the storage asks for it. */
 
-import { changeStorage } from '../../src/testing-kit/processes/change-storage.ts';
 import { describe, expect, it } from 'vitest';
+import { hostTurn, manualClock } from '../../src/adapters/clock/manual-clock.ts';
 import { embeddedEngine } from '../../src/adapters/embedded-engine/embedded-engine.ts';
 import type { EmbeddedEngineOptions } from '../../src/adapters/embedded-engine/engine-options.ts';
 import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
-import { hostTurn, manualClock } from '../../src/adapters/clock/manual-clock.ts';
 import type { MaybePromise } from '../../src/engine/operation/operation.port.ts';
 import type { Reclaimed, Storage } from '../../src/engine/storage/storage.port.ts';
 import { createOrchestrator } from '../../src/orchestrator/create-orchestrator.ts';
+import { changeStorage } from '../../src/testing-kit/processes/change-storage.ts';
 
 const SWEEP_MS = 500;
 

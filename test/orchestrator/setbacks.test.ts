@@ -1,13 +1,13 @@
 /** An execution that its storage can't read or write: it is retried less and less often, logged once, and delays no other execution. */
 
-import { changeStorage, type StorageChanges } from '../../src/testing-kit/processes/change-storage.ts';
-import type { ClaimedExecution } from '../../src/engine/execution/stored-execution.ts';
 import { describe, expect, it } from 'vitest';
-import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
 import { hostTurn, manualClock } from '../../src/adapters/clock/manual-clock.ts';
+import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
 import { OrchestratorError } from '../../src/engine/base/errors.ts';
+import type { ClaimedExecution } from '../../src/engine/execution/stored-execution.ts';
 import type { Storage } from '../../src/engine/storage/storage.port.ts';
 import { createOrchestrator } from '../../src/orchestrator/create-orchestrator.ts';
+import { changeStorage, type StorageChanges } from '../../src/testing-kit/processes/change-storage.ts';
 
 const MINUTE = 60_000;
 

@@ -1,12 +1,12 @@
 /** `signalUrl()` and its links: the links of one step share one answer, as long as a `wait` needs it. */
 
 import { describe, expect, it } from 'vitest';
-import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
 import { hostTurn, manualClock } from '../../src/adapters/clock/manual-clock.ts';
+import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
+import { createTestOrchestrator } from '../../src/entries/testing.ts';
+import { compileHost, createOrchestrator } from '../../src/orchestrator/create-orchestrator.ts';
 import { checkEnsemble } from '../../src/orchestrator/definitions/load-definitions.ts';
 import type { OrchestratorOptions } from '../../src/orchestrator/options/options.ts';
-import { compileHost, createOrchestrator } from '../../src/orchestrator/create-orchestrator.ts';
-import { createTestOrchestrator } from '../../src/entries/testing.ts';
 
 const SECRET = 'a secret that nobody can guess, 1';
 const URL_BASE = 'https://flows.example/service';

@@ -1,11 +1,11 @@
 /** A process that was stopped for longer than its lease begins no further step of an execution that another process may have resumed. */
 
-import { changeStorage } from '../../src/testing-kit/processes/change-storage.ts';
 import { describe, expect, it } from 'vitest';
+import { hostTurn, manualClock } from '../../src/adapters/clock/manual-clock.ts';
 import { embeddedEngine } from '../../src/adapters/embedded-engine/embedded-engine.ts';
 import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
-import { hostTurn, manualClock } from '../../src/adapters/clock/manual-clock.ts';
 import { createOrchestrator } from '../../src/orchestrator/create-orchestrator.ts';
+import { changeStorage } from '../../src/testing-kit/processes/change-storage.ts';
 
 const LEASE_MS = 3000;
 const OTHER = `own_${'9'.repeat(26)}`;

@@ -1,8 +1,8 @@
 /** `executions.steps`: one row for each step of every kind, in the order in which they began to be known. */
 
 import { describe, expect, it } from 'vitest';
-import type { ExecutionStep } from '../../src/index.ts';
 import { createTestOrchestrator } from '../../src/entries/testing.ts';
+import type { ExecutionStep } from '../../src/index.ts';
 
 const code = (agent: string, fields: object = {}) => ({
   agent,

@@ -1,11 +1,11 @@
 /** A storage that is away for a moment, such as a database that restarts: calls wait for it, and `close` does not. */
 
 import { describe, expect, it } from 'vitest';
+import { manualClock } from '../../src/adapters/clock/manual-clock.ts';
 import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
 import { OrchestratorError } from '../../src/engine/base/errors.ts';
 import { callPart, createParts } from '../../src/engine/storage/storage-methods.port.ts';
 import { createHandler, createOrchestrator, signPayload } from '../../src/index.ts';
-import { manualClock } from '../../src/adapters/clock/manual-clock.ts';
 
 const ensembles = [
   { name: 'ask', flow: [{ wait: 'go' }] },

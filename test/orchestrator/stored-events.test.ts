@@ -2,14 +2,14 @@
 
 import { describe, expect, it } from 'vitest';
 import { embeddedEngine } from '../../src/adapters/embedded-engine/embedded-engine.ts';
-import { EVENT_KINDS, type EventKind, type OrchestratorEvent } from '../../src/engine/events/event.ts';
-import { createOrchestrator, memoryStorage } from '../../src/index.ts';
-import { changeStorage } from '../../src/testing-kit/processes/change-storage.ts';
 import { openStorageWorld } from '../../src/conformance/engine-suite/world/storage-world.ts';
 import { inWorld } from '../../src/conformance/engine-suite/world/world.ts';
 import { accept, entry, execution, step, WORKER } from '../../src/conformance/storage-suite/context.ts';
+import { EVENT_KINDS, type EventKind, type OrchestratorEvent } from '../../src/engine/events/event.ts';
 import { sqliteStorage } from '../../src/entries/sqlite.ts';
 import { createTestOrchestrator } from '../../src/entries/testing.ts';
+import { createOrchestrator, memoryStorage } from '../../src/index.ts';
+import { changeStorage } from '../../src/testing-kit/processes/change-storage.ts';
 import { turns } from '../engine/scene.ts';
 import { scaled } from '../slowdown.ts';
 

@@ -4,11 +4,11 @@ import { describe, expect, it } from 'vitest';
 import { embeddedEngine } from '../../src/adapters/embedded-engine/embedded-engine.ts';
 import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
 import { sqliteStorage } from '../../src/adapters/storage/sqlite/sqlite-storage.ts';
-import type { ExecutionPosition } from '../../src/engine/storage/storage.port.ts';
-import type { Process } from '../../src/conformance/engine-suite/world/process.ts';
 import { code, echo, ensemble } from '../../src/conformance/engine-suite/steps.ts';
+import type { Process } from '../../src/conformance/engine-suite/world/process.ts';
 import { openStorageWorld, type SuiteStore } from '../../src/conformance/engine-suite/world/storage-world.ts';
 import { inWorld, type World } from '../../src/conformance/engine-suite/world/world.ts';
+import type { ExecutionPosition } from '../../src/engine/storage/storage.port.ts';
 import { createOrchestrator } from '../../src/orchestrator/create-orchestrator.ts';
 import { newFile } from '../storage/sqlite-files.ts';
 

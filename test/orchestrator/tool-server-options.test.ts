@@ -1,12 +1,12 @@
 /** What `createOrchestrator` says about the options `mcpServers` and `mcp`. */
 
-import { OrchestratorError } from '../../src/engine/base/errors.ts';
-import { mkdtemp, writeFile, mkdir, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, test } from 'vitest';
-import { createOrchestrator, type OrchestratorOptions } from '../../src/index.ts';
+import { OrchestratorError } from '../../src/engine/base/errors.ts';
 import { loadProject } from '../../src/entries/node.ts';
+import { createOrchestrator, type OrchestratorOptions } from '../../src/index.ts';
 
 const url = 'https://tools.example/v1';
 const tokenUrl = 'https://login.example/token';

@@ -1,8 +1,8 @@
 /** The entries for every runtime: no module of Node.js, no code from strings, no effect at import, and a small size. */
 
 import { describe, expect, it } from 'vitest';
-import { builtFiles, manifest, runNode } from './built-package.ts';
 import { PORTABLE_ENTRIES } from '../portable-entries.ts';
+import { builtFiles, manifest, runNode } from './built-package.ts';
 import { bundle, bundleProgram, codeFromStrings, gzipped } from './worker-bundle.ts';
 
 const KB = 1000;

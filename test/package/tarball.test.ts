@@ -15,9 +15,9 @@ import {
 import { tmpdir } from 'node:os';
 import { dirname, join, sep } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { manifest, ROOT } from './built-package.ts';
 import { fencedBlocks } from '../docs/code-blocks.ts';
 import { printsAs, toProgram } from '../docs/runnable.ts';
+import { manifest, ROOT } from './built-package.ts';
 import { anchorsOf, brokenLinks, markdownPages, relativeLinks } from './markdown-links.ts';
 
 /** Files of a checkout that is in use. None of them belongs in the package. */

@@ -3,18 +3,11 @@
 import { describe, expect, it } from 'vitest';
 import { aiModels } from '../../src/entries/ai.ts';
 import { createDashboard } from '../../src/entries/dashboard.ts';
-import { liquidTemplates } from '../../src/entries/liquid.ts';
 import { gitComponents } from '../../src/entries/git.ts';
-import {
-  createOrchestrator,
-  embeddedEngine,
-  fetchHttp,
-  memoryMail,
-  memoryStorage,
-  thirdpartyMail,
-} from '../../src/index.ts';
+import { liquidTemplates } from '../../src/entries/liquid.ts';
 import { mcpClient } from '../../src/entries/mcp.ts';
 import { nodeHttp } from '../../src/entries/node.ts';
+import { openTelemetry } from '../../src/entries/otel.ts';
 import { chromiumPdf, cloudflarePdf, embeddedPdf } from '../../src/entries/pdf.ts';
 import { postgresDatabase, postgresStorage } from '../../src/entries/postgres.ts';
 import { redisKv, redisLimits } from '../../src/entries/redis.ts';
@@ -23,9 +16,16 @@ import { sandbox } from '../../src/entries/sandbox.ts';
 import { smtpMail } from '../../src/entries/smtp.ts';
 import { sqliteDatabase, sqliteStorage } from '../../src/entries/sqlite.ts';
 import { manualClock, memorySms } from '../../src/entries/testing.ts';
-import { openTelemetry } from '../../src/entries/otel.ts';
 import { twilioSms } from '../../src/entries/twilio.ts';
 import { platformMail } from '../../src/entries/workers.ts';
+import {
+  createOrchestrator,
+  embeddedEngine,
+  fetchHttp,
+  memoryMail,
+  memoryStorage,
+  thirdpartyMail,
+} from '../../src/index.ts';
 
 type Factory = (options: never) => unknown;
 

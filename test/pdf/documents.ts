@@ -3,8 +3,8 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { deflateSync } from 'node:zlib';
-import { fetchHttp } from '../../src/index.ts';
 import type { PdfRequest } from '../../src/entries/pdf.ts';
+import { fetchHttp } from '../../src/index.ts';
 
 const MM = 72 / 25.4;
 const MARGIN = 15 * MM;

@@ -2,8 +2,8 @@
 
 import { execFile } from 'node:child_process';
 import { cpSync } from 'node:fs';
-import { isDeepStrictEqual, promisify } from 'node:util';
 import { join } from 'node:path';
+import { isDeepStrictEqual, promisify } from 'node:util';
 import { bundleWorker, HERE, node, workerd } from './programs.mjs';
 
 const TIMEOUT_MS = 60_000;

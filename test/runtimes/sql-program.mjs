@@ -3,8 +3,8 @@
  * `sql-program.mjs [better-sqlite3]`, which takes that package instead.
  */
 
-import { sqliteDatabase } from 'ensemble-orchestrator/sqlite';
 import { dataSuite } from 'ensemble-orchestrator/conformance';
+import { sqliteDatabase } from 'ensemble-orchestrator/sqlite';
 
 const cases = [];
 const test = { describe: (_title, body) => body(), it: (title, body) => cases.push({ title, body }) };

@@ -3,8 +3,8 @@
 import { context, trace } from '@opentelemetry/api';
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
 import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from '@opentelemetry/sdk-trace-base';
-import { createTestOrchestrator, fakeModel, stubHttp } from 'ensemble-orchestrator/testing';
 import { openTelemetry } from 'ensemble-orchestrator/otel';
+import { createTestOrchestrator, fakeModel, stubHttp } from 'ensemble-orchestrator/testing';
 
 const TRACED = `
 name: traced

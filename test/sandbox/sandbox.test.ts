@@ -2,8 +2,8 @@
 
 import { describe, expect, it } from 'vitest';
 import { loadQuickJs } from '../../src/adapters/sandbox/load-quickjs.ts';
-import { createTestOrchestrator } from '../../src/entries/testing.ts';
 import { type SandboxOptions, sandbox } from '../../src/entries/sandbox.ts';
+import { createTestOrchestrator } from '../../src/entries/testing.ts';
 import { type LoggedLine, sandboxContext } from './sandbox-context.ts';
 
 /** The limit of scripts that end by themselves: a slow machine does not meet it. */

@@ -1,13 +1,13 @@
 /** Schedules that several processes serve on one storage, and storages that fail: each tick starts once, and none is lost. */
 
-import { callPart, createParts } from '../../src/engine/storage/storage-methods.port.ts';
-import { changeStorage } from '../../src/testing-kit/processes/change-storage.ts';
 import { PGlite } from '@electric-sql/pglite';
 import { describe, expect, it } from 'vitest';
 import { postgresStorage } from '../../src/adapters/storage/postgres/postgres-storage.ts';
 import { sqliteStorage } from '../../src/adapters/storage/sqlite/sqlite-storage.ts';
 import type { Storage } from '../../src/engine/storage/storage.port.ts';
+import { callPart, createParts } from '../../src/engine/storage/storage-methods.port.ts';
 import { memoryStorage } from '../../src/index.ts';
+import { changeStorage } from '../../src/testing-kit/processes/change-storage.ts';
 import { laterStorage } from '../storage/later-storage.ts';
 import { newFile } from '../storage/sqlite-files.ts';
 import { allExecutions, createWorld, HOUR, MINUTE, settle, T0, ticksOf, type World } from './schedule-world.ts';

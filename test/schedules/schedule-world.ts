@@ -5,8 +5,8 @@ import type { ScheduleTrigger } from '../../src/engine/ensemble/ensemble.ts';
 import type { Execution } from '../../src/engine/execution/execution.ts';
 import type { Storage } from '../../src/engine/storage/storage.port.ts';
 import { memoryStorage, type Orchestrator } from '../../src/index.ts';
-import type { OrchestratorOptions } from '../../src/orchestrator/options/options.ts';
 import { createOrchestrator } from '../../src/orchestrator/create-orchestrator.ts';
+import type { OrchestratorOptions } from '../../src/orchestrator/options/options.ts';
 
 export const MINUTE = 60_000;
 export const HOUR = 60 * MINUTE;

@@ -2,8 +2,8 @@
 
 import { describe, expect, it } from 'vitest';
 import type { Clock } from '../../src/engine/host/clock.port.ts';
-import { createOrchestrator, memoryStorage } from '../../src/index.ts';
 import { createTestOrchestrator } from '../../src/entries/testing.ts';
+import { createOrchestrator, memoryStorage } from '../../src/index.ts';
 import { allExecutions, createWorld, DAY, HOUR, MINUTE, settle, T0, ticksOf } from './schedule-world.ts';
 
 /** A promise that the test resolves. */

@@ -1,8 +1,8 @@
 /** The SMS sender for Twilio: what it sends to a real server, and how it reads each answer. */
 
 import { afterEach, describe, expect, it } from 'vitest';
-import { createOrchestrator, fetchHttp, isOrchestratorError } from '../../src/index.ts';
 import { type SmsMessage, type TwilioOptions, twilioSms } from '../../src/entries/twilio.ts';
+import { createOrchestrator, fetchHttp, isOrchestratorError } from '../../src/index.ts';
 import { ACCOUNT, refusal, startTwilioServer, TOKEN, type TwilioAnswer, type TwilioServer } from './twilio-server.ts';
 
 const open: TwilioServer[] = [];

@@ -1,8 +1,8 @@
 /** Starting once and finding again over HTTP: the header `Idempotency-Key`, own ids, tags, and the filters of the list. */
 
 import { beforeEach, describe, expect, it } from 'vitest';
-import { createService, post, readResponse, type Service } from '../http-api/service.ts';
 import { type Ask, HOSTS } from '../http-api/hosts.ts';
+import { createService, post, readResponse, type Service } from '../http-api/service.ts';
 
 const GREET = '/api/v1/execute/ensemble/greet';
 const LIST = '/api/v1/executions';

@@ -1,9 +1,9 @@
 /** Retries of an execution: one chain, in which each execution is retried once, and in which each call keeps its idempotency key. */
 
 import { describe, expect, it } from 'vitest';
-import { createOrchestrator, memoryStorage, type OrchestratorOptions } from '../../src/index.ts';
 import { sqliteStorage } from '../../src/entries/sqlite.ts';
 import { manualClock } from '../../src/entries/testing.ts';
+import { createOrchestrator, memoryStorage, type OrchestratorOptions } from '../../src/index.ts';
 
 /** A bank that books each key once. Its answers are lost until `answers` is set. */
 function createBank() {

@@ -1,10 +1,10 @@
 /** Starting an execution once: the same id or idempotency key again gives the first execution, in whatever state it is. */
 
 import { describe, expect, it } from 'vitest';
-import { createOrchestrator, embeddedEngine, memoryStorage, OrchestratorError } from '../../src/index.ts';
-import { sqliteStorage } from '../../src/entries/sqlite.ts';
-import { changeStorage } from '../../src/testing-kit/processes/change-storage.ts';
 import { hostTurn, manualClock } from '../../src/adapters/clock/manual-clock.ts';
+import { sqliteStorage } from '../../src/entries/sqlite.ts';
+import { createOrchestrator, embeddedEngine, memoryStorage, OrchestratorError } from '../../src/index.ts';
+import { changeStorage } from '../../src/testing-kit/processes/change-storage.ts';
 import { boom, deferred, echo, ok, scene } from '../engine/scene.ts';
 import { watchedStorage } from '../storage/watched-storage.ts';
 

@@ -2,8 +2,8 @@
 
 import { describe, expect, it } from 'vitest';
 import { memoryKv, memoryObjects } from '../../src/adapters/storage/memory/data.ts';
-import type { KvStore, ObjectStore, StoredObject } from '../../src/engine/storage/data.port.ts';
 import { type DataStores, dataSuite } from '../../src/conformance/data-suite.ts';
+import type { KvStore, ObjectStore, StoredObject } from '../../src/engine/storage/data.port.ts';
 
 type Objects = Required<ObjectStore>;
 

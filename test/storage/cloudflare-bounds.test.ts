@@ -1,8 +1,8 @@
 /** Workers KV and R2 that never come to an end, or have more than is wanted. */
 
 import { describe, expect, it } from 'vitest';
-import { kvNamespace, r2Bucket } from '../../src/entries/cloudflare.ts';
 import { hostTurn } from '../../src/adapters/clock/manual-clock.ts';
+import { kvNamespace, r2Bucket } from '../../src/entries/cloudflare.ts';
 
 const nothing = async () => null as never;
 const object = (size: number, read: () => void) => ({

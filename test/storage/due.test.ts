@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { DUE_IN_POSTGRES, DUE_IN_SQLITE } from '../../src/adapters/storage/sql/due.ts';
 import type { SqlConnection } from '../../src/adapters/storage/sqlite/drivers/driver.ts';
 import { loadDriver } from '../../src/adapters/storage/sqlite/drivers/load-driver.ts';
+import { signal } from '../../src/conformance/storage-suite/context.ts';
 import {
   dueWhenCancelled,
   dueWhenReleased,
@@ -12,7 +13,6 @@ import {
   isDueAsReleased,
 } from '../../src/engine/execution/due.ts';
 import type { Release } from '../../src/engine/execution/stored-execution.ts';
-import { signal } from '../../src/conformance/storage-suite/context.ts';
 import { createDatabase, findServer, type TestDatabase } from './postgres-server.ts';
 
 const STATUSES = ['queued', 'running', 'waiting'] as const;

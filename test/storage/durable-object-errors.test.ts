@@ -1,8 +1,8 @@
 /** What the storage of a Durable Object throws. The suites run in workerd: test/runtimes/durable-objects-worker.mjs. */
 
 import { describe, expect, it } from 'vitest';
-import type { DurableObjectContext } from '../../src/engine/host/host.port.ts';
 import { durableObjectStorage } from '../../src/adapters/storage/sqlite/durable-object-storage.ts';
+import type { DurableObjectContext } from '../../src/engine/host/host.port.ts';
 
 /** An object whose database fails with this error. */
 function failing(error: Error): Pick<DurableObjectContext, 'storage'> {

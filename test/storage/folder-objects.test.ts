@@ -18,8 +18,8 @@ import fc from 'fast-check';
 import { afterAll, describe, expect, it } from 'vitest';
 import { pathOf, toEntry } from '../../src/adapters/storage/folder/file-names.ts';
 import { memoryObjects } from '../../src/adapters/storage/memory/data.ts';
-import { folderObjects } from '../../src/entries/node.ts';
 import { dataSuite } from '../../src/conformance/data-suite.ts';
+import { folderObjects } from '../../src/entries/node.ts';
 import { buildChildren, startChild } from './sqlite-children.ts';
 
 const base = mkdtempSync(join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'ensemble-folder-'));

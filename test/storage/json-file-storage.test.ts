@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { callPart, createParts, type Storage } from '../../src/entries/adapter.ts';
 import { dataSuite, engineSuite, storageSuite, tokenSuite } from '../../src/entries/conformance.ts';
-import { readBlocks, ROOT } from '../docs/code-blocks.ts';
+import { ROOT, readBlocks } from '../docs/code-blocks.ts';
 import { flowShare } from '../engine-suite/share.ts';
 
 // Every change waits for the disk, which costs nothing on a disk in memory.

@@ -1,11 +1,8 @@
 /** The memory storage: the published suite, its limits, and the order in which executions are due. */
 
-import { createDueQueue } from '../../src/adapters/storage/memory/due-queue.ts';
-import { changeStorage } from '../../src/testing-kit/processes/change-storage.ts';
 import { describe, expect, it } from 'vitest';
+import { createDueQueue } from '../../src/adapters/storage/memory/due-queue.ts';
 import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
-import type { Storage } from '../../src/engine/storage/storage.port.ts';
-import { createTestOrchestrator } from '../../src/entries/testing.ts';
 import {
   accept,
   claim,
@@ -23,9 +20,12 @@ import {
   WORKER,
 } from '../../src/conformance/storage-suite/context.ts';
 import { storageSuite } from '../../src/conformance/storage-suite.ts';
-import { laterStorage } from './later-storage.ts';
+import type { Storage } from '../../src/engine/storage/storage.port.ts';
+import { createTestOrchestrator } from '../../src/entries/testing.ts';
+import { changeStorage } from '../../src/testing-kit/processes/change-storage.ts';
 import { scaled } from '../slowdown.ts';
 import { calledMethods } from './called-methods.ts';
+import { laterStorage } from './later-storage.ts';
 import { TOKEN } from './stored-token.ts';
 
 storageSuite({ name: 'memoryStorage', create: () => memoryStorage(), workers: 'many', test: { describe, it } });

@@ -9,8 +9,8 @@ import { writeSync } from 'node:fs';
 import pg from 'pg';
 import postgres from 'postgres';
 import { postgresStorage } from '../../src/adapters/storage/postgres/postgres-storage.ts';
-import { messageOf } from '../../src/engine/base/errors.ts';
 import { accept, entry, execution, step, WORKER } from '../../src/conformance/storage-suite/context.ts';
+import { messageOf } from '../../src/engine/base/errors.ts';
 
 const [, , driver, connectionString = '', number = '0', leaseMs = '10000'] = process.argv;
 const storage = postgresStorage(

@@ -2,9 +2,9 @@
 
 import { PGlite } from '@electric-sql/pglite';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { postgresDatabase } from '../../src/entries/postgres.ts';
-import type { SqlDatabase, SqlStatement } from '../../src/engine/storage/data.port.ts';
 import { sqlSuite } from '../../src/conformance/sql-suite.ts';
+import type { SqlDatabase, SqlStatement } from '../../src/engine/storage/data.port.ts';
+import { postgresDatabase } from '../../src/entries/postgres.ts';
 import { runConfigs } from '../operations/storage-run.ts';
 import { createDatabase, findServer, type TestDatabase, until } from './postgres-server.ts';
 

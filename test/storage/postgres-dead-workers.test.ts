@@ -1,18 +1,16 @@
 /** Postgres and workers that are dead or seem to be: when they are considered dead, and which calls do not wait for them. */
 
-import type { WorkerStore } from '../../src/engine/storage/storage.port.ts';
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { SqlClient } from '../../src/adapters/storage/postgres/drivers/driver.ts';
 import { openClient } from '../../src/adapters/storage/postgres/drivers/load-driver.ts';
-import { lockKey } from '../../src/adapters/storage/postgres/tables/migrations.ts';
-import { tableNames } from '../../src/adapters/storage/postgres/tables/names.ts';
 import { readPostgresOptions } from '../../src/adapters/storage/postgres/options.ts';
 import { postgresStorage } from '../../src/adapters/storage/postgres/postgres-storage.ts';
+import { lockKey } from '../../src/adapters/storage/postgres/tables/migrations.ts';
+import { tableNames } from '../../src/adapters/storage/postgres/tables/names.ts';
 import { type Processes, readProcesses } from '../../src/adapters/storage/postgres/tables/this-process.ts';
 import { workersTable } from '../../src/adapters/storage/postgres/tables/workers-table.ts';
-import type { Storage } from '../../src/engine/storage/storage.port.ts';
 import {
   accept,
   enqueue,
@@ -23,8 +21,9 @@ import {
   T0,
   WORKER,
 } from '../../src/conformance/storage-suite/context.ts';
-import { createDatabase, findServer, type TestDatabase, until } from './postgres-server.ts';
+import type { Storage, WorkerStore } from '../../src/engine/storage/storage.port.ts';
 import { scaled } from '../slowdown.ts';
+import { createDatabase, findServer, type TestDatabase, until } from './postgres-server.ts';
 
 const hasServer = await findServer();
 /** Knows nothing about any process. */

@@ -5,11 +5,10 @@ import postgres from 'postgres';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { type SessionEvents, type SqlClient, statement } from '../../src/adapters/storage/postgres/drivers/driver.ts';
 import { openClient } from '../../src/adapters/storage/postgres/drivers/load-driver.ts';
-import { tableNames } from '../../src/adapters/storage/postgres/tables/names.ts';
 import { readPostgresOptions } from '../../src/adapters/storage/postgres/options.ts';
 import { postgresStorage } from '../../src/adapters/storage/postgres/postgres-storage.ts';
+import { tableNames } from '../../src/adapters/storage/postgres/tables/names.ts';
 import { createSessions } from '../../src/adapters/storage/postgres/tables/sessions.ts';
-import type { Storage } from '../../src/engine/storage/storage.port.ts';
 import {
   accept,
   claim,
@@ -25,8 +24,9 @@ import {
   T0,
   WORKER,
 } from '../../src/conformance/storage-suite/context.ts';
-import { createDatabase, findServer, type TestDatabase, until } from './postgres-server.ts';
+import type { Storage } from '../../src/engine/storage/storage.port.ts';
 import { scaled } from '../slowdown.ts';
+import { createDatabase, findServer, type TestDatabase, until } from './postgres-server.ts';
 
 const hasServer = await findServer();
 const passing = { code: 'OVERLOADED', retryable: true };

@@ -4,10 +4,10 @@ import pg from 'pg';
 import postgres from 'postgres';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openClient } from '../../src/adapters/storage/postgres/drivers/load-driver.ts';
-import { MIGRATIONS, migrate } from '../../src/adapters/storage/postgres/tables/migrations.ts';
-import { FIRST_VERSION, newestVersion } from '../../src/adapters/storage/sql/schema.ts';
 import { readPostgresOptions } from '../../src/adapters/storage/postgres/options.ts';
 import { postgresStorage } from '../../src/adapters/storage/postgres/postgres-storage.ts';
+import { MIGRATIONS, migrate } from '../../src/adapters/storage/postgres/tables/migrations.ts';
+import { FIRST_VERSION, newestVersion } from '../../src/adapters/storage/sql/schema.ts';
 import { accept, enqueue, execution, executionId, register, T0 } from '../../src/conformance/storage-suite/context.ts';
 import { createDatabase, findServer, type TestDatabase, until } from './postgres-server.ts';
 

@@ -2,18 +2,17 @@
 
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { chargesTable } from '../../src/adapters/storage/postgres/tables/charges-table.ts';
+import type { SqlClient, SqlParam, Statement } from '../../src/adapters/storage/postgres/drivers/driver.ts';
+import { openClient } from '../../src/adapters/storage/postgres/drivers/load-driver.ts';
 import { createClaiming } from '../../src/adapters/storage/postgres/executions/claim.ts';
 import { createCommit } from '../../src/adapters/storage/postgres/executions/commit.ts';
-import type { SqlClient, SqlParam, Statement } from '../../src/adapters/storage/postgres/drivers/driver.ts';
 import { createEnding } from '../../src/adapters/storage/postgres/executions/ending.ts';
 import { executionsTable } from '../../src/adapters/storage/postgres/executions/executions-table.ts';
-import { openClient } from '../../src/adapters/storage/postgres/drivers/load-driver.ts';
+import { signalsTable } from '../../src/adapters/storage/postgres/executions/signals-table.ts';
+import { readPostgresOptions } from '../../src/adapters/storage/postgres/options.ts';
+import { chargesTable } from '../../src/adapters/storage/postgres/tables/charges-table.ts';
 import { migrate } from '../../src/adapters/storage/postgres/tables/migrations.ts';
 import { tableNames } from '../../src/adapters/storage/postgres/tables/names.ts';
-import { readPostgresOptions } from '../../src/adapters/storage/postgres/options.ts';
-import { signalsTable } from '../../src/adapters/storage/postgres/executions/signals-table.ts';
-import type { CommitEntry } from '../../src/engine/execution/stored-execution.ts';
 import {
   change,
   decision,
@@ -28,6 +27,7 @@ import {
   T0,
   WORKER,
 } from '../../src/conformance/storage-suite/context.ts';
+import type { CommitEntry } from '../../src/engine/execution/stored-execution.ts';
 import { createDatabase, findServer, type TestDatabase } from './postgres-server.ts';
 
 const hasServer = await findServer();
@@ -208,7 +208,7 @@ describe.skipIf(!hasServer)('plans', () => {
         expect(
           others(
             await explain(one),
-            /^(executions_due |queues_ready |queues_blocked |executions_to_pause|arrivals_due |arrivals_freed |executions_slots |charges_pkey .*account =|executions_to_cancel |executions_signalled |sent_signals_pkey |documents_pkey .*kind =|place .*ctid = )/,
+            /^(executions_due |queues_ready |queues_blocked |queues_blocked_of_groups |executions_to_pause|arrivals_due |arrivals_freed |executions_slots |charges_pkey .*account =|executions_to_cancel |executions_signalled |sent_signals_pkey |documents_pkey .*kind =|place .*ctid = )/,
           ),
         ).toEqual([]);
     });
@@ -260,7 +260,7 @@ describe.skipIf(!hasServer)('plans', () => {
       expect(
         others(
           claimed,
-          /^(executions_due |queues_ready |queues_blocked |executions_to_pause|arrivals_due |arrivals_freed |executions_slots |charges_pkey .*account =|place .*ctid = )/,
+          /^(executions_due |queues_ready |queues_blocked |queues_blocked_of_groups |executions_to_pause|arrivals_due |arrivals_freed |executions_slots |charges_pkey .*account =|place .*ctid = )/,
         ),
       ).toEqual([]);
       expect(readRows(claimed)).toBeLessThan(2500);
@@ -268,7 +268,7 @@ describe.skipIf(!hasServer)('plans', () => {
       expect(
         others(
           surveyed,
-          /^(executions_due |queues_ready |queues_blocked |executions_to_pause|arrivals_due |arrivals_freed |executions_slots |charges_pkey .*account =|executions_to_cancel |executions_signalled |sent_signals_pkey |documents_pkey .*kind =)/,
+          /^(executions_due |queues_ready |queues_blocked |queues_blocked_of_groups |executions_to_pause|arrivals_due |arrivals_freed |executions_slots |charges_pkey .*account =|executions_to_cancel |executions_signalled |sent_signals_pkey |documents_pkey .*kind =)/,
         ),
       ).toEqual([]);
       expect(readRows(surveyed)).toBeLessThan(50);

@@ -2,7 +2,6 @@
 
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { postgresStorage } from '../../src/adapters/storage/postgres/postgres-storage.ts';
-import type { Storage } from '../../src/engine/storage/storage.port.ts';
 import {
   accept,
   claim,
@@ -18,9 +17,10 @@ import {
   T0,
   WORKER,
 } from '../../src/conformance/storage-suite/context.ts';
+import type { Storage } from '../../src/engine/storage/storage.port.ts';
+import { scaled } from '../slowdown.ts';
 import { buildChildren, startChild } from './postgres-children.ts';
 import { createDatabase, findServer, type TestDatabase, until } from './postgres-server.ts';
-import { scaled } from '../slowdown.ts';
 
 const hasServer = await findServer();
 

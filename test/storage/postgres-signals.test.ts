@@ -2,7 +2,6 @@
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { postgresStorage } from '../../src/adapters/storage/postgres/postgres-storage.ts';
-import type { ClaimedExecution } from '../../src/engine/execution/stored-execution.ts';
 import {
   accept,
   claim,
@@ -20,6 +19,7 @@ import {
   T0,
   WORKER,
 } from '../../src/conformance/storage-suite/context.ts';
+import type { ClaimedExecution } from '../../src/engine/execution/stored-execution.ts';
 import { createDatabase, findServer, type TestDatabase } from './postgres-server.ts';
 
 const hasServer = await findServer();

@@ -4,7 +4,7 @@ import { PGlite } from '@electric-sql/pglite';
 import { sql as drizzleSql } from 'drizzle-orm';
 import { drizzle as drizzleOfPg } from 'drizzle-orm/node-postgres';
 import { drizzle as drizzleOfJs } from 'drizzle-orm/postgres-js';
-import { Kysely, PostgresDialect, sql as kyselySql } from 'kysely';
+import { Kysely, sql as kyselySql, PostgresDialect } from 'kysely';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { postgresStorage } from '../../src/adapters/storage/postgres/postgres-storage.ts';

@@ -1,9 +1,9 @@
 /** How commits become statements and values become parameters, without a database. */
 
 import { describe, expect, it } from 'vitest';
-import { toTextColumn } from '../../src/adapters/storage/postgres/tables/columns.ts';
-import { needsTransaction, planWrites } from '../../src/adapters/storage/postgres/executions/plan-writes.ts';
 import { statement, toArray } from '../../src/adapters/storage/postgres/drivers/driver.ts';
+import { needsTransaction, planWrites } from '../../src/adapters/storage/postgres/executions/plan-writes.ts';
+import { toTextColumn } from '../../src/adapters/storage/postgres/tables/columns.ts';
 import { readText } from '../../src/adapters/storage/sql/columns.ts';
 import {
   change,

@@ -1,11 +1,11 @@
 /** Keyed values in a real Redis: the published suite, what Redis holds, and failures of the server. */
 
-import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
+import { createServer } from 'node:net';
 import { Redis } from 'ioredis';
 import { afterAll, describe, expect, it } from 'vitest';
-import { redisKv } from '../../src/entries/redis.ts';
 import { dataSuite } from '../../src/conformance/data-suite.ts';
+import { redisKv } from '../../src/entries/redis.ts';
 import { cleanUp, findRedis, newPrefix, SERVER } from './redis-server.ts';
 
 const found = await findRedis();

@@ -2,8 +2,8 @@
 
 import { Redis } from 'ioredis';
 import { afterAll, describe, expect, it } from 'vitest';
-import { redisLimits } from '../../src/entries/redis.ts';
 import { limitStoreSuite } from '../../src/conformance/limit-store-suite.ts';
+import { redisLimits } from '../../src/entries/redis.ts';
 import { cleanUp, findRedis, newPrefix, SERVER } from './redis-server.ts';
 
 const found = await findRedis();

@@ -5,11 +5,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import S3rver from 's3rver';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
-import type { HttpRequest } from '../../src/index.ts';
-import { fetchHttp } from '../../src/index.ts';
+import { dataSuite } from '../../src/conformance/data-suite.ts';
 import { nodeHttp } from '../../src/entries/node.ts';
 import { type S3ObjectsOptions, s3Objects } from '../../src/entries/s3.ts';
-import { dataSuite } from '../../src/conformance/data-suite.ts';
+import type { HttpRequest } from '../../src/index.ts';
+import { fetchHttp } from '../../src/index.ts';
 import { BUCKET, KEYS, startS3 } from './s3-server.ts';
 
 const server = await startS3();

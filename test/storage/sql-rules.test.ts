@@ -1,8 +1,8 @@
 /** The rules for SQL statements, where the scanner and a database could read a text differently. */
 
 import { describe, expect, it } from 'vitest';
-import type { Json } from '../../src/engine/base/json/json.ts';
 import { checkSql, type SqlUse } from '../../src/adapters/storage/sql/sql-rules.ts';
+import type { Json } from '../../src/engine/base/json/json.ts';
 import type { SqlDialect } from '../../src/engine/storage/sql-text.ts';
 
 function check(sql: string, dialect: SqlDialect, use: SqlUse = 'read', values: readonly Json[] = []) {

@@ -10,7 +10,6 @@
 
 import { writeSync } from 'node:fs';
 import { sqliteStorage } from '../../src/adapters/storage/sqlite/sqlite-storage.ts';
-import { isOrchestratorError } from '../../src/engine/base/errors.ts';
 import {
   accept,
   change,
@@ -24,6 +23,7 @@ import {
   step,
   WORKER,
 } from '../../src/conformance/storage-suite/context.ts';
+import { isOrchestratorError } from '../../src/engine/base/errors.ts';
 
 const [, , mode, path = '', round = '0'] = process.argv;
 const storage = sqliteStorage({ path });

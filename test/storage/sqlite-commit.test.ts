@@ -4,10 +4,7 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import type { SqlDriver } from '../../src/adapters/storage/sqlite/drivers/driver.ts';
 import { loadDriver } from '../../src/adapters/storage/sqlite/drivers/load-driver.ts';
-import { openTables } from '../../src/adapters/storage/sqlite/sqlite-storage.ts';
-import { sqliteStorage } from '../../src/adapters/storage/sqlite/sqlite-storage.ts';
-import type { CommitEntry } from '../../src/engine/execution/stored-execution.ts';
-import type { Storage } from '../../src/engine/storage/storage.port.ts';
+import { openTables, sqliteStorage } from '../../src/adapters/storage/sqlite/sqlite-storage.ts';
 import {
   accept,
   change,
@@ -27,6 +24,8 @@ import {
   T0,
   WORKER,
 } from '../../src/conformance/storage-suite/context.ts';
+import type { CommitEntry } from '../../src/engine/execution/stored-execution.ts';
+import type { Storage } from '../../src/engine/storage/storage.port.ts';
 import { newFile } from './sqlite-files.ts';
 
 /** The first word of each statement that runs, and whether it reads. */

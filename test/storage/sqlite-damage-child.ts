@@ -7,8 +7,8 @@
 
 import { writeSync } from 'node:fs';
 import { sqliteStorage } from '../../src/adapters/storage/sqlite/sqlite-storage.ts';
-import { isOrchestratorError } from '../../src/engine/base/errors.ts';
 import { end, entry, executionId, LEASE, step, T0, WORKER } from '../../src/conformance/storage-suite/context.ts';
+import { isOrchestratorError } from '../../src/engine/base/errors.ts';
 import { calledMethods } from './called-methods.ts';
 import { TOKEN } from './stored-token.ts';
 

@@ -4,7 +4,6 @@ import { copyFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { toStorageError } from '../../src/adapters/storage/sqlite/drivers/failure.ts';
 import { sqliteStorage } from '../../src/adapters/storage/sqlite/sqlite-storage.ts';
-import type { Storage } from '../../src/engine/storage/storage.port.ts';
 import {
   accept,
   change,
@@ -21,6 +20,7 @@ import {
   T0,
   WORKER,
 } from '../../src/conformance/storage-suite/context.ts';
+import type { Storage } from '../../src/engine/storage/storage.port.ts';
 import { buildChildren, finish, startChild } from './sqlite-children.ts';
 import { newFile, withFile } from './sqlite-files.ts';
 import { TOKEN } from './stored-token.ts';

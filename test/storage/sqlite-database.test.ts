@@ -3,9 +3,9 @@
 import { existsSync } from 'node:fs';
 import Libsql from 'libsql';
 import { describe, expect, it } from 'vitest';
-import { sqliteDatabase, sqliteStorage } from '../../src/entries/sqlite.ts';
-import type { SqlStatement } from '../../src/engine/storage/data.port.ts';
 import { sqlSuite } from '../../src/conformance/sql-suite.ts';
+import type { SqlStatement } from '../../src/engine/storage/data.port.ts';
+import { sqliteDatabase, sqliteStorage } from '../../src/entries/sqlite.ts';
 import { newFile } from './sqlite-files.ts';
 
 let file: string;

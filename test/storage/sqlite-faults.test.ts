@@ -1,15 +1,10 @@
 /** SQLite under faults: damaged rows, a locked file, a full disk, several processes and apps on one file, unusual text. */
 
 import { describe, expect, it } from 'vitest';
-import { outputsOf } from '../../src/engine/execution/execution-record.ts';
 import type { SqlDriver } from '../../src/adapters/storage/sqlite/drivers/driver.ts';
 import { toStorageError } from '../../src/adapters/storage/sqlite/drivers/failure.ts';
 import { loadDriver } from '../../src/adapters/storage/sqlite/drivers/load-driver.ts';
-import { openTables } from '../../src/adapters/storage/sqlite/sqlite-storage.ts';
-import { sqliteStorage } from '../../src/adapters/storage/sqlite/sqlite-storage.ts';
-import type { CommitEntry, StepRecord } from '../../src/engine/execution/stored-execution.ts';
-import type { Execution } from '../../src/engine/execution/execution.ts';
-import type { Storage } from '../../src/engine/storage/storage.port.ts';
+import { openTables, sqliteStorage } from '../../src/adapters/storage/sqlite/sqlite-storage.ts';
 import {
   accept,
   change,
@@ -27,6 +22,10 @@ import {
   T0,
   WORKER,
 } from '../../src/conformance/storage-suite/context.ts';
+import type { Execution } from '../../src/engine/execution/execution.ts';
+import { outputsOf } from '../../src/engine/execution/execution-record.ts';
+import type { CommitEntry, StepRecord } from '../../src/engine/execution/stored-execution.ts';
+import type { Storage } from '../../src/engine/storage/storage.port.ts';
 import { newFile, withFile } from './sqlite-files.ts';
 import { TOKEN } from './stored-token.ts';
 

@@ -3,12 +3,12 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, dirname } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { FIRST_VERSION, newestVersion } from '../../src/adapters/storage/sql/schema.ts';
 import type { SqlDriver } from '../../src/adapters/storage/sqlite/drivers/driver.ts';
 import { loadDriver } from '../../src/adapters/storage/sqlite/drivers/load-driver.ts';
-import { MIGRATIONS, migrate, readVersion } from '../../src/adapters/storage/sqlite/tables/migrations.ts';
-import { FIRST_VERSION, newestVersion } from '../../src/adapters/storage/sql/schema.ts';
 import { openDatabase } from '../../src/adapters/storage/sqlite/drivers/open-database.ts';
 import { sqliteStorage } from '../../src/adapters/storage/sqlite/sqlite-storage.ts';
+import { MIGRATIONS, migrate, readVersion } from '../../src/adapters/storage/sqlite/tables/migrations.ts';
 import {
   accept,
   change,

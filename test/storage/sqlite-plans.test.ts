@@ -3,9 +3,7 @@
 import { describe, expect, it } from 'vitest';
 import type { SqlConnection, SqlDriver } from '../../src/adapters/storage/sqlite/drivers/driver.ts';
 import { loadDriver } from '../../src/adapters/storage/sqlite/drivers/load-driver.ts';
-import { openTables } from '../../src/adapters/storage/sqlite/sqlite-storage.ts';
-import { sqliteStorage } from '../../src/adapters/storage/sqlite/sqlite-storage.ts';
-import type { ExecutionQuery, Storage } from '../../src/engine/storage/storage.port.ts';
+import { openTables, sqliteStorage } from '../../src/adapters/storage/sqlite/sqlite-storage.ts';
 import {
   accept,
   claim,
@@ -21,8 +19,9 @@ import {
   T0,
   WORKER,
 } from '../../src/conformance/storage-suite/context.ts';
-import { newFile, withFile } from './sqlite-files.ts';
+import type { ExecutionQuery, Storage } from '../../src/engine/storage/storage.port.ts';
 import { scaled } from '../slowdown.ts';
+import { newFile, withFile } from './sqlite-files.ts';
 
 /** Opens an empty store. @returns its tables, and all statements that they prepare */
 async function openWatched() {

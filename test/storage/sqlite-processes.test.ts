@@ -2,8 +2,8 @@
 
 import { describe, expect, it } from 'vitest';
 import { sqliteStorage } from '../../src/adapters/storage/sqlite/sqlite-storage.ts';
-import type { ExecutionPosition, Storage } from '../../src/engine/storage/storage.port.ts';
 import { executionId } from '../../src/conformance/storage-suite/context.ts';
+import type { ExecutionPosition, Storage } from '../../src/engine/storage/storage.port.ts';
 import { buildChildren, finish, startChild } from './sqlite-children.ts';
 import { newFile, withFile } from './sqlite-files.ts';
 

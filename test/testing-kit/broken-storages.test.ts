@@ -3,8 +3,8 @@
 import { describe, expect, it } from 'vitest';
 import type { CommitEntry, NewExecution, Release, StepRecord } from '../../src/engine/execution/stored-execution.ts';
 import type { Storage } from '../../src/engine/storage/storage.port.ts';
-import type { StorageChanges } from '../../src/testing-kit/processes/change-storage.ts';
 import { storageSuite } from '../../src/entries/conformance.ts';
+import type { StorageChanges } from '../../src/testing-kit/processes/change-storage.ts';
 import { type Fault, replayedStorage } from './replayed-storage.ts';
 
 /** Runs the cases that open a store again. @returns the group of each case that fails */

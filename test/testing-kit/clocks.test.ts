@@ -1,9 +1,9 @@
 /** The manual clock and the system clock follow the same port. */
 
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { joinClock } from '../../src/adapters/clock/manual-clock.ts';
 import { systemClock } from '../../src/adapters/clock/system-clock.ts';
 import { manualClock } from '../../src/entries/testing.ts';
-import { joinClock } from '../../src/adapters/clock/manual-clock.ts';
 
 describe('manualClock', () => {
   it('passes a stretch of sweeps in one step for one process; a sweep that another one cancels does not fire', async () => {

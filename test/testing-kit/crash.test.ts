@@ -2,9 +2,9 @@
 
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
-import type { Storage } from '../../src/engine/storage/storage.port.ts';
 import { postgresStorage } from '../../src/adapters/storage/postgres/postgres-storage.ts';
 import { sqliteStorage } from '../../src/adapters/storage/sqlite/sqlite-storage.ts';
+import type { Storage } from '../../src/engine/storage/storage.port.ts';
 import { createTestOrchestrator, type TestOrchestratorOptions } from '../../src/entries/testing.ts';
 import { boom, code, deferred, ok, scene, turns } from '../engine/scene.ts';
 import { createDatabase, findServer } from '../storage/postgres-server.ts';

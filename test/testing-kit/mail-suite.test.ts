@@ -2,8 +2,8 @@
 
 import { describe, expect, it } from 'vitest';
 import type { MailMessage } from '../../src/entries/adapter.ts';
-import { type MailSender, memoryMail } from '../../src/index.ts';
 import { type MailSuiteOptions, type MailWorld, mailSuite } from '../../src/entries/conformance.ts';
+import { type MailSender, memoryMail } from '../../src/index.ts';
 
 /** A sender that changes each message before it is kept. */
 function worldThat(change: (message: MailMessage) => MailMessage): MailWorld {

@@ -2,7 +2,6 @@
 
 import { describe, expect, it } from 'vitest';
 import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
-import type { ExecutionHistory } from '../../src/engine/execution/execution-history.ts';
 import type { Flow } from '../../src/conformance/engine-suite/flow.ts';
 import { PLAIN_FLOWS, TIMED_FLOWS } from '../../src/conformance/engine-suite/flows/flows.ts';
 import { BLOCK_FLOWS, OTHER_FLOWS, STATE_FLOWS } from '../../src/conformance/engine-suite/flows/flows-of-blocks.ts';
@@ -11,6 +10,7 @@ import { FORM_FLOWS, PARALLEL_FLOWS } from '../../src/conformance/engine-suite/f
 import { WAIT_FLOWS } from '../../src/conformance/engine-suite/flows/flows-of-waits.ts';
 import { suiteScripts } from '../../src/conformance/engine-suite/world/scripts.ts';
 import type { Subject, SuiteScript } from '../../src/conformance/engine-suite/world/subject.ts';
+import type { ExecutionHistory } from '../../src/engine/execution/execution-history.ts';
 import { createTestOrchestrator, manualClock, replay } from '../../src/entries/testing.ts';
 import type { Script } from '../../src/testing-kit/stub-script.ts';
 

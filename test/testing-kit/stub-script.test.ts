@@ -1,7 +1,7 @@
 /** `stubScript` of a test orchestrator. */
 
 import { expect, it } from 'vitest';
-import { scene, code, ok } from '../engine/scene.ts';
+import { code, ok, scene } from '../engine/scene.ts';
 
 it('replaces a script until it is restored, and records the calls', async () => {
   const { orchestrator, run } = scene(

@@ -5,8 +5,8 @@ import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.
 import type { Storage } from '../../src/engine/storage/storage.port.ts';
 import { createTestOrchestrator, manualClock, stubHttp } from '../../src/entries/testing.ts';
 import { boom, code, deferred, ok, scene, turns } from '../engine/scene.ts';
-import { laterStorage } from '../storage/later-storage.ts';
 import { scaled } from '../slowdown.ts';
+import { laterStorage } from '../storage/later-storage.ts';
 
 describe('createTestOrchestrator', () => {
   it('three retries of 1, 2 and 4 s take milliseconds, and the record shows 7,000 ms', async () => {

@@ -1,13 +1,13 @@
 /** The wall clock of a machine is set back by an hour while executions are queued, wait, retry and notify. */
 
 import { describe, expect, it } from 'vitest';
+import { hostTurn, type ManualClock, manualClock } from '../../src/adapters/clock/manual-clock.ts';
 import { embeddedEngine } from '../../src/adapters/embedded-engine/embedded-engine.ts';
 import { sqliteStorage } from '../../src/adapters/storage/sqlite/sqlite-storage.ts';
+import { code, echo } from '../../src/conformance/engine-suite/steps.ts';
 import type { Storage } from '../../src/engine/storage/storage.port.ts';
 import { createOrchestrator } from '../../src/orchestrator/create-orchestrator.ts';
 import { steadyClock } from '../../src/orchestrator/timed/steady-clock.ts';
-import { code, echo } from '../../src/conformance/engine-suite/steps.ts';
-import { hostTurn, manualClock, type ManualClock } from '../../src/adapters/clock/manual-clock.ts';
 import { stubHttp } from '../../src/testing-kit/stub-http.ts';
 import { PLACES } from './timed-place.ts';
 

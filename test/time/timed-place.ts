@@ -1,9 +1,9 @@
 /** Orchestrators on a clock that counts its timers, and that a test can move. */
 
+import { hostTurn, type ManualClock, manualClock } from '../../src/adapters/clock/manual-clock.ts';
 import { embeddedEngine } from '../../src/adapters/embedded-engine/embedded-engine.ts';
 import type { EmbeddedEngineOptions } from '../../src/adapters/embedded-engine/engine-options.ts';
 import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
-import { hostTurn, type ManualClock, manualClock } from '../../src/adapters/clock/manual-clock.ts';
 import type { EnsembleSource } from '../../src/authoring/define.ts';
 import { OrchestratorError } from '../../src/engine/base/errors.ts';
 import { type Execution, isFinal } from '../../src/engine/execution/execution.ts';

@@ -8,8 +8,8 @@ import * as zm from 'zod/mini';
 import {
   createTestOrchestrator,
   fakeModel,
-  type TestOrchestratorOptions,
   stubHttp,
+  type TestOrchestratorOptions,
 } from '../../src/entries/testing.ts';
 import { defineOperation, defineScript, isOrchestratorError } from '../../src/index.ts';
 

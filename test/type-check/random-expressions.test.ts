@@ -2,12 +2,12 @@
 
 import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { compileExpression } from '../../src/engine/expression/compile/compile-expression.ts';
-import { ParsedExpressions } from '../../src/engine/expression/syntax/parsed-expressions.ts';
-import { Place } from '../../src/engine/definition/types/place.ts';
 import { SchemaTypes } from '../../src/engine/definition/types/from-json-schema.ts';
 import { infer } from '../../src/engine/definition/types/infer/infer.ts';
+import { Place } from '../../src/engine/definition/types/place.ts';
 import { ANY, nameOfType } from '../../src/engine/definition/types/type.ts';
+import { compileExpression } from '../../src/engine/expression/compile/compile-expression.ts';
+import { ParsedExpressions } from '../../src/engine/expression/syntax/parsed-expressions.ts';
 import { isOrchestratorError } from '../../src/index.ts';
 import { fits } from './fits.ts';
 

@@ -2,8 +2,8 @@
 
 import { describe, expect, it } from 'vitest';
 import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
-import { callPart, createParts } from '../../src/engine/storage/storage-methods.port.ts';
 import type { Storage } from '../../src/engine/storage/storage.port.ts';
+import { callPart, createParts } from '../../src/engine/storage/storage-methods.port.ts';
 import { createHandler, type Orchestrator } from '../../src/index.ts';
 import { createService, readResponse } from '../http-api/service.ts';
 import { order, versions, world } from './world.ts';

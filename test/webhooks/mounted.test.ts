@@ -2,8 +2,8 @@
 
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { describe, expect, it, onTestFinished } from 'vitest';
 import express from 'express';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { signPayload } from '../../src/engine/signing/sign-payload.ts';
 import { toNodeListener } from '../../src/entries/node.ts';
 import type { HttpHandler } from '../../src/index.ts';

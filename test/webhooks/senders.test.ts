@@ -3,17 +3,17 @@
 import { sign as signGithub } from '@octokit/webhooks-methods';
 import { type ApiVersion, shopifyApi } from '@shopify/shopify-api';
 import '@shopify/shopify-api/adapters/node';
-import { verifySlackRequest } from '@slack/bolt';
 import { createHash, createHmac } from 'node:crypto';
+import { verifySlackRequest } from '@slack/bolt';
 import { Webhook as StandardWebhook } from 'standardwebhooks';
 import Stripe from 'stripe';
 import { Webhook as SvixWebhook } from 'svix';
 import twilio from 'twilio';
 import { describe, expect, it } from 'vitest';
-import type { SignatureScheme, WebhookAccess } from '../../src/engine/webhook/webhook.ts';
 import { signAsSender } from '../../src/engine/signing/sign-as-sender.ts';
 import { signPayload, verifySignature } from '../../src/engine/signing/sign-payload.ts';
 import { signRequest } from '../../src/engine/signing/sign-request.ts';
+import type { SignatureScheme, WebhookAccess } from '../../src/engine/webhook/webhook.ts';
 import { echo, openWebhooks } from './world.ts';
 
 const SECRET = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw';

@@ -1,12 +1,12 @@
 /** Inbound webhooks over HTTP: which requests they take, what an execution can read of one, and what the sender gets (contract 6). */
 
 import { describe, expect, it } from 'vitest';
+import { hostTurn } from '../../src/adapters/clock/manual-clock.ts';
 import { embeddedEngine } from '../../src/adapters/embedded-engine/embedded-engine.ts';
 import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
 import { createWebhookHandler } from '../../src/http-handlers/create-webhook-handler.ts';
 import { createOrchestrator } from '../../src/orchestrator/create-orchestrator.ts';
 import { changeStorage } from '../../src/testing-kit/processes/change-storage.ts';
-import { hostTurn } from '../../src/adapters/clock/manual-clock.ts';
 import { echo, openWebhooks } from './world.ts';
 
 const OPEN = { public: true };

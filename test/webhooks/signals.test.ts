@@ -2,8 +2,8 @@
 
 import { describe, expect, it } from 'vitest';
 import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
-import { changeStorage } from '../../src/testing-kit/processes/change-storage.ts';
 import { signPayload } from '../../src/engine/signing/sign-payload.ts';
+import { changeStorage } from '../../src/testing-kit/processes/change-storage.ts';
 import { openWebhooks } from './world.ts';
 
 const SECRET = 'hush';

@@ -1,11 +1,11 @@
 /** An orchestrator with webhooks on a manual clock, and short ways to call them. */
 
 import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
-import type { HandlerOptions } from '../../src/http-handlers/handler-options.ts';
+import { manualClock } from '../../src/entries/testing.ts';
 import { createHandler } from '../../src/http-handlers/create-handler.ts';
+import type { HandlerOptions } from '../../src/http-handlers/handler-options.ts';
 import { createOrchestrator } from '../../src/orchestrator/create-orchestrator.ts';
 import type { OrchestratorOptions } from '../../src/orchestrator/options/options.ts';
-import { manualClock } from '../../src/entries/testing.ts';
 
 /** An ensemble that returns what it was given. */
 export const echo = (trigger: object, more: object = {}) => ({

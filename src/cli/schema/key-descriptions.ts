@@ -55,6 +55,7 @@ export const KEY_DESCRIPTIONS: Readonly<Record<string, Readonly<Record<string, s
     'batch.size': 'It begins when it has this number of starts: 1 to 1,000; required.',
     'batch.wait': 'A duration from 1 ms to 31 days: it begins so long after its first start at the latest; required.',
     'batch.key': "An expression over `input`: starts with different keys don't count together. Default: all count together.",
+    fair: 'One or two expressions over `input`, such as a tenant and its user, whose queued executions take turns. Default: each key of the limits.',
     perProcess: 'How many executions each process runs at once, besides all limits: 1 to 100,000. Default: any number.',
     trigger: 'What starts executions: list of webhooks and schedules.',
     notifications: 'What is sent when something happens: list of notifications.',

@@ -1,6 +1,6 @@
 /** Storage suite: how many executions under a limit may be held at once. */
 
-import type { FlowLimit } from '../../engine/execution/limits/flow-limit.ts';
+import { FAIR, type FlowLimit } from '../../engine/execution/limits/flow-limit.ts';
 import type { CommitEntry } from '../../engine/execution/stored-execution.ts';
 import type { Storage } from '../../engine/storage/storage.port.ts';
 import {
@@ -210,6 +210,60 @@ export function limitCases(it: StorageCase): void {
     await queue(storage, [1], under('a', 5));
     same(await storage.executions.take(WORKER, executionId(1), T0), undefined, 'take');
     same(await claimed(storage), [1], 'claim');
+  });
+}
+
+/** Executions of groups: 200 users of tenant 1 with two each, two of tenant 2 with three each. */
+export function fairCases(it: StorageCase): void {
+  const fair = (tenant: number, user: number) => [
+    under(`tenant${tenant}`, 100_000, 1, `${FAIR}orders`),
+    under(`user${user}`, 100_000, 1, `${FAIR}orders[1]`),
+  ];
+  const numberOf = (tenant: number, user: number, nr: number) => 10_000 * tenant + 10 * user + nr;
+  const fill = async (storage: Storage, ...more: readonly FlowLimit[]) => {
+    await register(storage);
+    for (let user = 0; user < 200; user++)
+      await queue(storage, [numberOf(1, user, 1), numberOf(1, user, 2)], ...fair(1, user), ...more);
+    for (const user of [7, 8])
+      await queue(
+        storage,
+        [1, 2, 3].map((nr) => numberOf(2, user, nr)),
+        ...fair(2, user),
+        ...more,
+      );
+  };
+  const countsOf = (found: readonly number[]) => {
+    const ofFirst = found.filter((number) => number < 20_000);
+    return { first: ofFirst.length, second: found.length - ofFirst.length };
+  };
+
+  it('limits: groups take turns in claims, however many queues one has, and so do the queues of a group', async (storage) => {
+    await fill(storage);
+    await queue(storage, [5, 6, 7], under('a', 100));
+    const rounds: number[][] = [];
+    for (let i = 0; i < 6; i++) rounds.push(await claimed(storage, 3));
+    const found = rounds.flat();
+    same(found.filter((number) => number < 10).length, 3, 'those of a queue without a group, after 18');
+    same(countsOf(found.filter((number) => number > 10)).second, 6, 'those of the second tenant');
+    const users = found.filter((number) => number > 10 && number < 20_000).map((number) => Math.floor(number / 10));
+    same([users.length, new Set(users).size], [9, 9], 'executions of the first tenant, and their users');
+    const more = (await claimed(storage, 60)).map((number) => Math.floor(number / 10));
+    same([more.length, new Set([...users, ...more]).size], [60, 69], 'its next executions, and all users so far');
+  });
+
+  it('limits: groups take turns for the slots of a limit too, and so do the queues of a group', async (storage) => {
+    await fill(storage, under('', 2, 1, 'all'));
+    const found: number[] = [];
+    for (let i = 0; i < 10; i++) {
+      const held = await claimed(storage, 50);
+      same(held.length, 2, `how many of the slots are taken in round ${i}`);
+      for (const number of held) await ends(storage, number);
+      found.push(...held);
+    }
+    same(countsOf(found), { first: 14, second: 6 }, 'executions of each tenant');
+    same(countsOf(found.slice(0, 12)), { first: 6, second: 6 }, 'the first twelve');
+    const users = found.filter((number) => number < 20_000).map((number) => Math.floor(number / 10));
+    same(new Set(users).size, 14, 'users of the first tenant');
   });
 }
 

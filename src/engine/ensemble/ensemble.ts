@@ -45,6 +45,11 @@ export interface EnsembleDefinition {
   readonly debounce?: DebounceRule | undefined;
   /** Several starts make one execution, whose `input` is the list of theirs. */
   readonly batch?: BatchRule | undefined;
+  /**
+   * One or two expressions over the input, such as a tenant and its user: queued executions of different tenants take turns, and those of a
+   * tenant's users, however many keys or users one of them has.
+   */
+  readonly fair?: string | readonly string[] | undefined;
   /** How many executions each process runs at once, besides all limits: 1 to 100,000. Those that wait don't count. Default: any number. */
   readonly perProcess?: number | undefined;
 }

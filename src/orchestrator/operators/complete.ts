@@ -16,8 +16,8 @@ import { compileJsonSchema } from '../../engine/json-schema/compile-json-schema.
 import type { Storage } from '../../engine/storage/storage.port.ts';
 import type { Mover } from '../change/move.ts';
 import type { ExecutionService } from '../runs/execution-service.ts';
-import { newestOf } from '../runs/starts/find-first.ts';
 import { readStep } from '../runs/list-steps.ts';
+import { newestOf } from '../runs/starts/find-first.ts';
 import { type FoundStep, findStep } from './find-step.ts';
 import { conflict, type OperatorOptions, readJsonOption, saidBy } from './operator-options.ts';
 import type { Retry } from './retry.ts';

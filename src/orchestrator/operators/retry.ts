@@ -14,11 +14,11 @@ import { isKeptRequest } from '../../engine/webhook/kept-request.ts';
 import type { Mover } from '../change/move.ts';
 import { differentStep, missingStep } from '../change/same-steps.ts';
 import type { LoadedEnsemble } from '../definitions/load-definitions.ts';
-import type { RetryOptions } from '../runs/starts/execute-options.ts';
 import type { ExecutionService } from '../runs/execution-service.ts';
-import { newestOf } from '../runs/starts/find-first.ts';
 import type { ExecutionHandle } from '../runs/handles.ts';
 import { readRecords } from '../runs/read-records.ts';
+import type { RetryOptions } from '../runs/starts/execute-options.ts';
+import { newestOf } from '../runs/starts/find-first.ts';
 import { findStep, staysBefore } from './find-step.ts';
 import { conflict, saidBy } from './operator-options.ts';
 

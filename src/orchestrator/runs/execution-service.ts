@@ -39,6 +39,10 @@ import type { LoadedEnsemble } from '../definitions/load-definitions.ts';
 import { createOutbox } from '../deliveries/outbox.ts';
 import { checkExecuteOptions } from '../options/options.ts';
 import { traceStart } from '../telemetry.ts';
+import { createChildren } from './children.ts';
+import { createLearning } from './flow-limits.ts';
+import { createHandles, type ExecutionHandle } from './handles.ts';
+import { logEnd } from './log-end.ts';
 import {
   createAcceptance,
   createOpenTransaction,
@@ -46,16 +50,12 @@ import {
   type OpenTransaction,
   refuseWithin,
 } from './starts/accept.ts';
-import { createChildren } from './children.ts';
 import { dryRunOf, type ExecuteOptions, type Origin, type RetryOptions } from './starts/execute-options.ts';
 import { createExecutionIds } from './starts/execution-ids.ts';
 import { findFirst, newestOf } from './starts/find-first.ts';
-import { createLearning } from './flow-limits.ts';
-import { createHandles, type ExecutionHandle } from './handles.ts';
-import { logEnd } from './log-end.ts';
+import { createGatherStart } from './starts/gather-starts.ts';
 import { newExecution } from './starts/new-execution.ts';
 import { readInput, readRecordedInput } from './starts/read-input.ts';
-import { createGatherStart } from './starts/gather-starts.ts';
 import { createStartRequests, type StartRequests } from './starts/start-requests.ts';
 import { type Find, withCurrentDefinition } from './starts/with-current-definition.ts';
 

@@ -11,10 +11,10 @@ import type { MoveOptions, Moves } from '../change/move.ts';
 import type { OperatorOptions } from '../operators/operator-options.ts';
 import type { SignalOptions } from '../signals/signals.ts';
 import type { EventTicket } from './event-tickets.ts';
-import type { RetryOptions } from './starts/execute-options.ts';
 import type { ExecutionFilter } from './execution-filter.ts';
 import type { ExecutionHandle } from './handles.ts';
 import type { StepPage, StepPageOptions } from './list-steps.ts';
+import type { RetryOptions } from './starts/execute-options.ts';
 import type { RunningSteps, StepInput } from './steps-at-work.ts';
 
 export type { ExecutionFilter };

@@ -11,9 +11,9 @@ import { firstProgress, readProgress, type ScheduleProgress, toStored } from '..
 import type { ScheduleStore } from '../../engine/schedule/schedule-store.port.ts';
 import { alwaysChanged } from '../changes.ts';
 import type { LoadedEnsemble } from '../definitions/load-definitions.ts';
-import type { ExecuteOptions } from '../runs/starts/execute-options.ts';
 import type { ExecutionService } from '../runs/execution-service.ts';
 import type { ExecutionHandle } from '../runs/handles.ts';
+import type { ExecuteOptions } from '../runs/starts/execute-options.ts';
 import { startOf } from './drive-schedule.ts';
 
 /** A schedule of an ensemble. Instants are Unix ms. */

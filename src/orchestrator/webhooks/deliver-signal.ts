@@ -9,9 +9,9 @@ import { isOwnId, isTag } from '../../engine/execution/start-once.ts';
 import type { Clock } from '../../engine/host/clock.port.ts';
 import type { DocumentStore } from '../../engine/storage/document-store.port.ts';
 import type { Webhook, WebhookDelivery } from '../../engine/webhook/webhook.ts';
-import type { ExecuteOptions } from '../runs/starts/execute-options.ts';
 import type { Executions } from '../runs/executions.ts';
 import type { ExecutionHandle } from '../runs/handles.ts';
+import type { ExecuteOptions } from '../runs/starts/execute-options.ts';
 
 /** A signal that was sent. */
 export interface Delivered {

@@ -3,8 +3,9 @@
  * simpler, and claim 100,000 executions ten times slower.
  */
 
+import { groupOf } from '../../../engine/execution/limits/flow-limit.ts';
 import { type Due, insert, isBefore, removeFirst } from './heap.ts';
-import { freeAt, freeOf, type HeldLimit, type HeldLimits } from './limits.ts';
+import { freeAt, freeOf, type HeldLimit, type HeldLimits, Turns } from './limits.ts';
 import type { Slot } from './slots.ts';
 
 /** The free executions of one ensemble and version. Those of a caller with slots, and those under the same limits, have a lane of their own. */
@@ -56,8 +57,8 @@ export function createDueQueue(
   isFree: (slot: Slot) => boolean,
 ): DueQueue {
   const lanes = new Map<string, Lane>();
-  /** The keys of the lanes that wait for no slot of a limit; the first has the next turn. */
-  const turns: string[] = [];
+  /** The keys of the lanes that wait for no slot of a limit. */
+  const turns = new Turns();
   /** The keys of the lanes of each queue. */
   const lanesOf = new Map<string, Set<string>>();
   /** How many entries were added so far. */
@@ -102,17 +103,21 @@ export function createDueQueue(
   };
 
   /** While a limit has free slots, the lanes that wait for one get a turn, one after the other. */
+  const unitOf = (key: string) => {
+    const { limits } = lanes.get(key) as Lane;
+    return (limits && groupOf(limits.queue)) ?? key;
+  };
+  const pushTurn = (key: string) => turns.push(key, unitOf(key));
   const freed = (all: Iterable<HeldLimit>) => {
     for (const limit of all) {
-      const [key] = freeAt(limit) <= lastNow ? limit.parked : [];
+      const key = freeAt(limit) <= lastNow ? limit.parked.shift() : undefined;
       if (key === undefined) continue;
-      limit.parked.delete(key);
-      turns.push(key);
+      pushTurn(key);
       if (limit.parked.size === 0) rates.delete(limit);
     }
   };
   const park = (limit: HeldLimit, key: string) => {
-    limit.parked.add(key);
+    limit.parked.push(key, unitOf(key));
     if (limit.rate) rates.add(limit);
   };
 
@@ -124,7 +129,7 @@ export function createDueQueue(
       if (!lane) {
         lane = { version, slot, limits, heap: [], full: MIN_FULL };
         lanes.set(key, lane);
-        turns.push(key);
+        pushTurn(key);
         if (limits) lanesOf.set(limits.queue, (lanesOf.get(limits.queue) ?? new Set()).add(key));
       }
       // Those that it knows may be over, when all under them have ended.
@@ -149,7 +154,7 @@ export function createDueQueue(
       lastNow = now;
       for (const limit of [...rates]) for (let free = freeOf(limit, now); free > 0; free--) freed([limit]);
       // Stops after a round in which no lane had an execution to take.
-      for (let idle = 0; taken.length < limit && idle < turns.length; ) {
+      for (let idle = 0; taken.length < limit && idle < turns.size; ) {
         const key = turns.shift() as string;
         const lane = lanes.get(key) as Lane;
         const { limits } = lane;
@@ -157,7 +162,7 @@ export function createDueQueue(
         const full = first && limits?.all.find((limit) => freeAt(limit) > now);
         if (!first) forget(key);
         else if (full) park(full, key);
-        else turns.push(key);
+        else pushTurn(key);
         if (first && !full) {
           if (first.dueAt > now || !isOpen(lane, excludeVersions)) idle += 1;
           else {

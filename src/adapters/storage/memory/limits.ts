@@ -2,10 +2,12 @@
 
 import {
   type FlowLimit,
+  isFair,
   isListed,
   isQueueFull,
   type ListedExecution,
   limitId,
+  queueAfterBegin,
   queueOf,
   tooMany,
 } from '../../../engine/execution/limits/flow-limit.ts';
@@ -32,10 +34,42 @@ export interface HeldLimit {
   held: number;
   /** How many executions under it have not ended. */
   open: number;
-  /** The lanes that wait for a free slot of it. The first has waited longest. */
-  readonly parked: Set<string>;
+  /** The lanes that wait for a free slot of it. */
+  readonly parked: Turns;
   /** The ids of the executions that have not ended, in the order of their starts, as far as they are listed. */
   readonly listed: Set<string>;
+}
+
+/** Lanes that take turns. Those of a group have one turn together. */
+export class Turns {
+  /** By a group, or by a lane without one: the lanes. The first one is next. */
+  #units = new Map<string, string[]>();
+  size = 0;
+
+  push(lane: string, unit: string): void {
+    const same = this.#units.get(unit);
+    if (same) same.push(lane);
+    else this.#units.set(unit, [lane]);
+    this.size += 1;
+  }
+
+  shift(): string | undefined {
+    const [unit, lanes] = this.#units.entries().next().value ?? [];
+    const lane = lanes?.shift();
+    if (unit === undefined || lane === undefined) return undefined;
+    this.#units.delete(unit);
+    if (lanes && lanes.length > 0) this.#units.set(unit, lanes);
+    this.size -= 1;
+    return lane;
+  }
+
+  /** @returns the lanes */
+  clear(): readonly string[] {
+    const lanes = [...this.#units.values()].flat();
+    this.#units.clear();
+    this.size = 0;
+    return lanes;
+  }
 }
 
 /** The limits of one execution. */
@@ -113,7 +147,7 @@ export function memoryLimits(describe: (id: string) => ListedExecution | undefin
         use: UNUSED,
         held: 0,
         open: 0,
-        parked: new Set(),
+        parked: new Turns(),
         listed: new Set(),
       },
       rate: period === undefined ? undefined : { max, period, burst },
@@ -130,24 +164,29 @@ export function memoryLimits(describe: (id: string) => ListedExecution | undefin
         for (const [at, limit] of known) if (limit.open === 0 && freeOf(limit, now) === limit.max) known.delete(at);
         sweepAt = Math.max(MIN_SWEEP, 2 * known.size);
       }
-      const all = limits.map((given) => {
-        const at = limitId(given);
-        const limit = known.get(at) ?? newLimit(given);
-        renew(limit, given);
-        limit.open += 1;
-        if (isListed(given)) limit.listed.add(id);
-        known.set(at, limit);
-        return { given, limit };
-      });
-      const of = (some: typeof all): HeldLimits => ({
-        queue: queueOf(some.map(({ given }) => given)),
-        all: some.map(({ limit }) => limit),
-      });
-      const later = all.filter(({ given }) => given.period === undefined && !given.hold);
+      const all = limits
+        .filter((given) => !isFair(given))
+        .map((given) => {
+          const at = limitId(given);
+          const limit = known.get(at) ?? newLimit(given);
+          renew(limit, given);
+          limit.open += 1;
+          if (isListed(given)) limit.listed.add(id);
+          known.set(at, limit);
+          return { given, limit };
+        });
+      const of = (queue: string, some: typeof all): HeldLimits => ({ queue, all: some.map(({ limit }) => limit) });
+      const later = queueAfterBegin(limits);
       return {
-        first: of(all),
-        later: later.length > 0 ? of(later) : undefined,
-        kept: of(all.filter(({ given }) => given.hold)).all,
+        first: of(queueOf(limits), all),
+        later:
+          later === undefined
+            ? undefined
+            : of(
+                later,
+                all.filter(({ given }) => given.period === undefined && !given.hold),
+              ),
+        kept: all.flatMap(({ given, limit }) => (given.hold ? [limit] : [])),
       };
     },
     put(limits) {
@@ -189,9 +228,7 @@ export function memoryLimits(describe: (id: string) => ListedExecution | undefin
         if (limit.open > 0) return [];
         // A rate remembers what began.
         if (!limit.rate) known.delete(limit.id);
-        const lanes = [...limit.parked];
-        limit.parked.clear();
-        return lanes;
+        return limit.parked.clear();
       });
     },
   };

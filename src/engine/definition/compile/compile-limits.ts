@@ -1,5 +1,6 @@
 /** Compiles `concurrency` and `rate`: the limits that an execution runs under, computed from its input when it is accepted. */
 
+import { hashText } from '../../base/bytes/hash.ts';
 import { isOrchestratorError, OrchestratorError } from '../../base/errors.ts';
 import type { Json } from '../../base/json/json.ts';
 import { suggestName } from '../../base/suggest-name.ts';
@@ -10,6 +11,7 @@ import { ExpressionScope } from '../../compiled/expression-scope.ts';
 import type { EnsembleDefinition } from '../../ensemble/ensemble.ts';
 import type { ConcurrencyRule, QueueRule, RateRule } from '../../ensemble/flow-control.ts';
 import {
+  FAIR,
   type FlowLimit,
   MAX_HELD_AT_ONCE,
   MAX_KEY,
@@ -37,15 +39,16 @@ const MAX_PERIOD_MS = 31 * 24 * 3_600_000;
 
 /** @returns undefined for an ensemble without limits */
 export function compileLimits(
-  { name, concurrency = [], rate = [] }: EnsembleDefinition,
+  { name, concurrency = [], rate = [], fair }: EnsembleDefinition,
   known: KnownNames,
   context: FlowContext,
 ): LimitsOf | undefined {
-  if (concurrency.length + rate.length === 0) return undefined;
+  if (concurrency.length + rate.length === 0 && fair === undefined) return undefined;
   const names = namesBefore(known);
   const fields = createFieldCompiler(names, context.host, context.report);
   const compiler = { fields, context, env: known.env };
   const nameOf = (i: number) => (i === 0 ? name : `${name}[${i}]`);
+  const groups = fair === undefined ? [] : compileFair(fair, nameOf, compiler);
   const rules = [
     ...concurrency.map((rule, i) => compileConcurrency(rule, nameOf(i), ['concurrency', i], compiler)),
     ...rate.map((rule, i) => compileRate(rule, RATE + nameOf(i), ['rate', i], compiler)),
@@ -57,7 +60,7 @@ export function compileLimits(
   };
   const limitsOf = (input: Json, now: number) => {
     const since = sinceOf(now);
-    return rules.map(
+    return [...groups, ...rules].map(
       ({ key, max, rest }): FlowLimit => ({ ...rest, key: key(input, now), max: max(input, now), since }),
     );
   };
@@ -68,6 +71,27 @@ export function compileLimits(
     );
   return Object.assign(limitsOf, { constant });
 }
+
+/** The two levels of groups: they limit nothing, and come first. */
+function compileFair(
+  fair: string | readonly string[],
+  nameOf: (i: number) => string,
+  compiler: RuleCompiler,
+): CompiledRule[] {
+  const keys = [fair]
+    .flat()
+    .map((key, i) => compute(key, typeof fair === 'string' ? ['fair'] : ['fair', i], compiler, readKey));
+  return [0, 1].map((i): CompiledRule => {
+    const key = keys[i];
+    return {
+      // Without quotes, and short.
+      key: key ? (input, now) => hashText(key(input, now)).slice(0, GROUP_KEY) : () => '',
+      max: () => MAX_HELD_AT_ONCE,
+      rest: { name: FAIR + nameOf(i) },
+    };
+  });
+}
+const GROUP_KEY = 16;
 
 /** Before an execution begins, only its input is known. */
 function namesBefore(known: KnownNames): Names {
@@ -243,7 +267,8 @@ function compute<T>(
 ): Compute<T> {
   const { evaluate } = fields.value(text, path);
   if (!text.includes('${')) {
-    const example = path.at(-1) === 'key' ? '`${input.customer}`' : "`${input.tier == 'premium' ? 10 : 1}`";
+    const example =
+      path.at(-1) === 'key' || path[0] === 'fair' ? '`${input.customer}`' : "`${input.tier == 'premium' ? 10 : 1}`";
     context.report({ path, message: `must read the input, such as ${example}` });
   }
   const field = path.map((part, i) => (typeof part === 'number' ? `[${part}]` : `${i > 0 ? '.' : ''}${part}`)).join('');

@@ -174,6 +174,7 @@ export const ensembleSchema = form(
         key: z.optional(nonEmpty()),
       }))(),
     ),
+    fair: z.optional(fair()),
     perProcess: z.optional(wholeNumber(1, MAX_HELD_AT_ONCE)),
     execution: z.optional(
       form('`execution`', '{ durability: none }', () => ({
@@ -193,6 +194,11 @@ export const ensembleSchema = form(
 const priority = once(() =>
   z.union([wholeNumber(0, MAX_PRIORITY), nonEmpty()], {
     error: `must be a whole number from 0 to ${MAX_PRIORITY}, or an expression over \`input\``,
+  }),
+);
+const fair = once(() =>
+  z.union([nonEmpty(), z.array(nonEmpty()).check(z.minLength(1), z.maxLength(2))], {
+    error: 'must be an expression such as `${input.tenant}`, or a list of one or two, such as a tenant and its user',
   }),
 );
 const limit = once(() =>

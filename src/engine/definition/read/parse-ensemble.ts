@@ -149,6 +149,7 @@ export function parseDefinition(source: string | object): ParsedEnsemble {
     startWithin: fields.startWithin,
     debounce: fields.debounce,
     batch: fields.batch,
+    fair: fields.fair,
     perProcess: fields.perProcess,
     priority: fields.priority,
   }) as unknown as EnsembleDefinition;

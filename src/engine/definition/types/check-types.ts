@@ -83,7 +83,7 @@ export function checkTypes(check: TypeCheck): EnsembleTypes {
 }
 
 /** What is evaluated when an execution is accepted, with its paths. */
-function valuesBefore({ priority, debounce, batch, ...definition }: EnsembleDefinition): [Path, Json][] {
+function valuesBefore({ priority, fair, debounce, batch, ...definition }: EnsembleDefinition): [Path, Json][] {
   const rules = (['concurrency', 'rate'] as const).flatMap((list) =>
     (definition[list] ?? []).map((rule, i): [Path, object] => [[list, i], rule]),
   );
@@ -91,7 +91,8 @@ function valuesBefore({ priority, debounce, batch, ...definition }: EnsembleDefi
   const values = all.flatMap(([path, rule = {}]) =>
     Object.entries(rule).map(([key, value]): [Path, Json] => [[...path, key], value as Json]),
   );
-  return priority === undefined ? values : [[['priority'], priority], ...values];
+  const more = Object.entries({ priority, fair }).filter(([, value]) => value !== undefined);
+  return [...more.map(([key, value]): [Path, Json] => [[key], value as Json]), ...values];
 }
 
 function returnOf(name: string, { host, schemas }: TypeCheck): Type {

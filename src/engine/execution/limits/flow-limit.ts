@@ -42,6 +42,27 @@ export const SHARED = 'shared/';
 /** What the names of rates begin with. */
 export const RATE = 'rate/';
 
+/**
+ * What the names begin with that say in whose turn an execution begins. They limit nothing. As the first ones of a queue they make the
+ * queues of a group, such as a tenant, follow each other; and those of all groups follow the other queues.
+ */
+export const FAIR = '~fair/';
+/** What the ids of queues in groups begin with. */
+export const FAIR_QUEUES = JSON.stringify([FAIR]).slice(0, -2);
+
+export function isFair({ name }: Pick<FlowLimit, 'name'>): boolean {
+  return name.startsWith(FAIR);
+}
+
+/** The group of a queue: what its id and those of the others in the group begin with. Undefined: none. The keys of groups have no quotes. */
+export function groupOf(queue: string): string | undefined {
+  return queue.startsWith(FAIR_QUEUES) ? queue.slice(0, queue.indexOf(GROUP_END) + GROUP_END.length) : undefined;
+}
+/** What the name of a group ends with. */
+export const GROUP_END = '"],';
+/** Follows the name of a group in a text that comes after all ids of the group: there, an id has `[`. */
+export const AFTER_GROUP = '\\';
+
 /** The name of a limit for people: that of its ensemble, or of the shared limit. */
 export function shownName(name: string): string {
   for (const kind of [SHARED, RATE]) if (name.startsWith(kind)) return name.slice(kind.length);

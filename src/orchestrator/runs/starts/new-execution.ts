@@ -1,7 +1,7 @@
 /** Builds a new execution, for all kinds of starts: a call, a schedule, a parent execution, a retry. */
 
-import type { CompiledEnsemble } from '../../../engine/compiled/compiled-ensemble.ts';
 import type { Json } from '../../../engine/base/json/json.ts';
+import type { CompiledEnsemble } from '../../../engine/compiled/compiled-ensemble.ts';
 import { PRIORITY_MS } from '../../../engine/execution/limits/flow-limit.ts';
 import type { NewExecution } from '../../../engine/execution/stored-execution.ts';
 

@@ -6,7 +6,9 @@ import type { CommitEntry, StepRecord } from '../../../../engine/execution/store
 import type { CommitResult, Storage } from '../../../../engine/storage/storage.port.ts';
 import { readNumber, toJsonColumn } from '../../sql/columns.ts';
 import { admitStarts, type LimitedStart, limitedStart, storeStarts } from '../../sql/queues/admit-starts.ts';
-import { KnownLimits, readArrivals, runLater } from '../../sql/queues/claim-queues.ts';
+import { readArrivals } from '../../sql/queues/claim-queues.ts';
+import { KnownLimits } from '../../sql/queues/queue-cursor.ts';
+import { runLater } from '../../sql/queues/steps.ts';
 import type { SqlClient, SqlResult, SqlRunner } from '../drivers/driver.ts';
 import type { ChargesTable } from '../tables/charges-table.ts';
 import { readList, toTextColumn } from '../tables/columns.ts';

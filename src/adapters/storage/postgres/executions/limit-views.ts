@@ -2,9 +2,10 @@
 
 import type { ExecutionStore } from '../../../../engine/storage/storage.port.ts';
 import { readNumber, readText } from '../../sql/columns.ts';
-import { closeRates, putNamedLimits, runLater } from '../../sql/queues/claim-queues.ts';
+import { closeRates, putNamedLimits } from '../../sql/queues/claim-queues.ts';
 import { readLimitStates, rowsOfLimits } from '../../sql/queues/limit-state.ts';
 import { fullLimits, MAX_AHEAD } from '../../sql/queues/limit-waits.ts';
+import { runLater } from '../../sql/queues/steps.ts';
 import { limitsOfQueue } from '../../sql/queues/take-turns.ts';
 import { type SqlClient, statement, toArray } from '../drivers/driver.ts';
 import { toTextColumn } from '../tables/columns.ts';

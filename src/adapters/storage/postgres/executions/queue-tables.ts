@@ -4,12 +4,19 @@
  * queues that nobody has locked, then waits for limits; and what a claim wakes, it skips if it is locked.
  */
 
-import { type FlowLimit, type ListedExecution, limitId } from '../../../../engine/execution/limits/flow-limit.ts';
+import {
+  AFTER_GROUP,
+  FAIR_QUEUES,
+  type FlowLimit,
+  GROUP_END,
+  type ListedExecution,
+  limitId,
+} from '../../../../engine/execution/limits/flow-limit.ts';
 import { readBoolean, readJson, readNumber, readText } from '../../sql/columns.ts';
 import { DUE_IN_POSTGRES } from '../../sql/due.ts';
 import { PAUSES_IN_POSTGRES } from '../../sql/pauses.ts';
-import type { QueueTables } from '../../sql/queues/claim-queues.ts';
 import { limitColumns, namedId, readLimitStates, rowsOfLimits } from '../../sql/queues/limit-state.ts';
+import type { QueueTables } from '../../sql/queues/queue-tables.ts';
 import { byLimit, type SqlRow, type SqlRunner, type Statement, statement, toArray } from '../drivers/driver.ts';
 import type { Names } from '../tables/names.ts';
 
@@ -42,7 +49,8 @@ export const isTakenIn = (
 
 /** What is to be done in the queues of a namespace, in SQL. */
 export function queueNews({ queues, arrivals }: Names) {
-  const isBlocked = `EXISTS (SELECT FROM ${queues} WHERE namespace = $1 AND blocked_by IS NOT NULL)`;
+  const blocked = `EXISTS (SELECT FROM ${queues} WHERE namespace = $1 AND blocked_by IS NOT NULL`;
+  const isBlocked = `(${blocked} AND ${HAS_NO_GROUP}) OR ${blocked} AND ${HAS_GROUP}))`;
   return {
     isReady: `EXISTS (SELECT FROM ${queues} WHERE namespace = $1 AND ready)`,
     isBlocked,
@@ -75,22 +83,11 @@ function arrivalStatements({ executions, queues, limits, arrivals }: Names) {
     WHERE l.since < excluded.since RETURNING id`,
     ['id'],
   );
-  const wake = statement(
-    `WITH woken AS MATERIALIZED (
-      SELECT q.id FROM unnest($2::text[], $3::integer[]) x (id, count) CROSS JOIN LATERAL (
-        SELECT id FROM ${queues} WHERE namespace = $1 AND blocked_by = x.id ORDER BY blocked_at LIMIT x.count FOR NO KEY UPDATE SKIP LOCKED
-      ) q
-    ) UPDATE ${queues} SET ready = true, blocked_by = NULL WHERE namespace = $1 AND id IN (SELECT id FROM woken)`,
-  );
   const lockLimits = statement(
     `WITH own AS MATERIALIZED (
       SELECT ${LIMIT} FROM ${limits} WHERE namespace = $1 AND id = ANY ($2::text[]) ORDER BY id FOR NO KEY UPDATE
     ) SELECT * FROM own UNION ALL SELECT ${LIMIT} FROM ${limits} WHERE namespace = $1 AND id = ANY ($3::text[])`,
     LIMIT,
-  );
-  const wakeNamed = statement(
-    `UPDATE ${queues} q SET ready = true, blocked_by = NULL FROM ${limits} l
-    WHERE q.namespace = $1 AND q.blocked_by IS NOT NULL AND l.namespace = $1 AND l.id = q.blocked_by AND l.name = ANY ($2::text[])`,
   );
   const putUses = statement(
     `UPDATE ${limits} l SET used = x.used FROM unnest($2::text[], $3::text[]) x (id, used) WHERE l.namespace = $1 AND l.id = x.id`,
@@ -107,7 +104,78 @@ function arrivalStatements({ executions, queues, limits, arrivals }: Names) {
     ) x WHERE e.namespace = $1 AND e.id = x.id`;
   const cancel = statement(leave('', 'cancel_at = coalesce(e.cancel_at, $3::bigint),'));
   const expire = statement(leave("AND status = 'queued' AND queue IS NOT NULL AND owner IS NULL"));
-  return { takeArrivals, putQueues, putLimits, wake, wakeNamed, lockLimits, putUses, wakeLater, cancel, expire };
+  return {
+    takeArrivals,
+    putQueues,
+    putLimits,
+    lockLimits,
+    putUses,
+    wakeLater,
+    cancel,
+    expire,
+  };
+}
+
+const HAS_GROUP = `id > '${FAIR_QUEUES}'`;
+const HAS_NO_GROUP = `id < '${FAIR_QUEUES}'`;
+
+/** The statements that make queues ready which a limit blocks. */
+function wakeStatements({ queues, limits }: Names) {
+  const wake = statement(
+    `WITH woken AS MATERIALIZED (
+      SELECT q.id FROM unnest($2::text[], $3::integer[]) x (id, count) CROSS JOIN LATERAL (
+        SELECT id FROM ${queues} WHERE namespace = $1 AND blocked_by = x.id AND ${HAS_NO_GROUP}
+        ORDER BY blocked_at LIMIT x.count FOR NO KEY UPDATE SKIP LOCKED
+      ) q
+    ), made AS (UPDATE ${queues} SET ready = true, blocked_by = NULL WHERE namespace = $1 AND id IN (SELECT id FROM woken))
+    SELECT x.id, EXISTS (SELECT FROM woken) AS woken, EXISTS (
+      SELECT FROM ${queues} WHERE namespace = $1 AND blocked_by = x.id AND ${HAS_GROUP}
+    ) AS in_groups FROM unnest($2::text[]) x (id)`,
+    ['id', 'woken', 'in_groups'],
+  );
+  const makeReady = statement(
+    `UPDATE ${queues} SET ready = true, blocked_by = NULL WHERE namespace = $1 AND id = ANY ($2::text[])`,
+  );
+  const wakeNamed = statement(
+    `UPDATE ${queues} q SET ready = true, blocked_by = NULL FROM ${limits} l
+    WHERE q.namespace = $1 AND q.blocked_by IS NOT NULL AND l.namespace = $1 AND l.id = q.blocked_by AND l.name = ANY ($2::text[])`,
+  );
+  return { wake, makeReady, wakeNamed };
+}
+
+/** The statements for queues in groups. @param queues - the table */
+function groupStatements(queues: string) {
+  const groups = (which: string) =>
+    statement(
+      `WITH RECURSIVE found AS (
+        (SELECT id, 1 AS nr FROM ${queues} WHERE namespace = $1 AND ${which} AND ${HAS_GROUP} AND id > $2 ORDER BY id LIMIT 1)
+        UNION ALL SELECT n.id, f.nr + 1 FROM found f CROSS JOIN LATERAL (
+          SELECT id FROM ${queues}
+          WHERE namespace = $1 AND ${which} AND ${HAS_GROUP} AND id > split_part(f.id, '${GROUP_END}', 1) || '${GROUP_END}${AFTER_GROUP}'
+          ORDER BY id LIMIT 1
+        ) n WHERE f.nr < $3::integer
+      ) SELECT id FROM found ORDER BY nr`,
+      ['id'],
+    );
+  const lockOfGroups = (which: string) => {
+    const lock = (range: string) =>
+      `SELECT id FROM ${queues} WHERE namespace = $1 AND ${which} AND ${HAS_GROUP} AND ${range} ORDER BY id LIMIT $4::bigint
+      FOR NO KEY UPDATE SKIP LOCKED`;
+    return statement(
+      `SELECT q.id FROM unnest($2::text[], $3::text[]) WITH ORDINALITY x (prefix, after, nr) CROSS JOIN LATERAL (
+        SELECT id, 1 AS turn FROM (${lock(`id > greatest(x.prefix, x.after) AND id < x.prefix || '${AFTER_GROUP}'`)}) later
+        UNION ALL SELECT id, 2 FROM (${lock('id > x.prefix AND id <= x.after')}) first
+      ) q ORDER BY x.nr, q.turn, q.id`,
+      ['id'],
+    );
+  };
+  const [ready, blocked] = ['ready', 'blocked_by ='];
+  return {
+    readyGroups: groups(ready),
+    blockedGroups: groups(`${blocked} $4`),
+    lockReadyOfGroups: lockOfGroups(ready),
+    lockBlockedOfGroups: lockOfGroups(`${blocked} $5`),
+  };
 }
 
 /** Which callers may have free slots, in SQL. */
@@ -122,9 +190,11 @@ export interface Callers {
 /** The statements that claim. */
 function claimStatements({ executions, queues, slots }: Names, callers: Callers) {
   const lockReady = byLimit(
-    (most) => `SELECT id FROM (
-      SELECT id FROM ${queues} WHERE namespace = $1 AND ready AND id > $2 ORDER BY id LIMIT ${most} FOR NO KEY UPDATE SKIP LOCKED
-    ) q LIMIT $3::bigint`,
+    (most) => `(SELECT id FROM (
+      SELECT id FROM ${queues} WHERE namespace = $1 AND ready AND ${HAS_NO_GROUP} AND id > $2
+      ORDER BY id LIMIT ${most} FOR NO KEY UPDATE SKIP LOCKED
+    ) q LIMIT $3::bigint)
+    UNION ALL SELECT '${FAIR_QUEUES}' WHERE EXISTS (SELECT FROM ${queues} WHERE namespace = $1 AND ready AND ${HAS_GROUP})`,
     ['id'],
   );
   const [isOpen, isTaken] = [isOpenIn(executions), isTakenIn(executions)];
@@ -148,7 +218,8 @@ function claimStatements({ executions, queues, slots }: Names, callers: Callers)
   const waitedFor = statement(
     `SELECT DISTINCT x.queue FROM unnest($2::text[], $3::text[], $4::boolean[]) x (queue, limit_id, shared)
     WHERE EXISTS (SELECT FROM ${executions} e WHERE e.namespace = $1 AND e.queue = x.queue AND e.due_at <= $5::bigint)
-      OR EXISTS (SELECT FROM ${queues} q WHERE q.namespace = $1 AND q.blocked_by = x.limit_id)
+      OR EXISTS (SELECT FROM ${queues} WHERE namespace = $1 AND blocked_by = x.limit_id AND ${HAS_NO_GROUP})
+      OR EXISTS (SELECT FROM ${queues} WHERE namespace = $1 AND blocked_by = x.limit_id AND ${HAS_GROUP})
       OR (x.shared AND EXISTS (SELECT FROM ${queues} q WHERE q.namespace = $1 AND q.ready))`,
     ['queue'],
   );
@@ -172,15 +243,16 @@ function claimStatements({ executions, queues, slots }: Names, callers: Callers)
     FROM unnest($2::text[], $3::text[]) x (id, blocked_by)
     WHERE q.namespace = $1 AND q.id = x.id AND (x.blocked_by IS NOT NULL OR NOT ${isDue})`,
   );
-  return { lockReady, countSlots, heads, waitedFor, putSlots, list, settle };
+  return { lockReady, ...groupStatements(queues), countSlots, heads, waitedFor, putSlots, list, settle };
 }
 
 export function createQueues(names: Names, namespace: string, callers: Callers): QueuesOn {
-  const on = { ...arrivalStatements(names), ...claimStatements(names, callers) };
+  const on = { ...arrivalStatements(names), ...wakeStatements(names), ...claimStatements(names, callers) };
   return (runner, { claim, worker, excludedVersions } = NO_CLAIM) => {
     const run = (made: Statement, ...params: readonly (string | number)[]) => runner.run(made, [namespace, ...params]);
     const rowsOf = async (made: Statement, ...params: readonly (string | number)[]) =>
       (await run(made, ...params)).rows;
+    const idsOf = (rows: readonly SqlRow[]) => rows.map((row) => readText(row, 'id', 'a queue'));
     const callersLeft = new Map<string, number>();
     return {
       async takeArrivals(now) {
@@ -201,9 +273,34 @@ export function createQueues(names: Names, namespace: string, callers: Callers):
       },
       lock: (ids) => run(on.lockLimits, toArray(ids), NONE),
       wakeNamed: (names) => run(on.wakeNamed, toArray(names)),
-      wake: (wakes) => run(on.wake, toArray(wakes.map(({ limit }) => limit)), toArray(wakes.map(({ count }) => count))),
+      async wake(wakes) {
+        const [limits, counts] = [wakes.map(({ limit }) => limit), wakes.map(({ count }) => count)];
+        const rows = await rowsOf(on.wake, toArray(limits), toArray(counts));
+        const isAny = rows.some((row) => readBoolean(row, 'woken'));
+        return { isAny, limits: idsOf(rows.filter((row) => readBoolean(row, 'in_groups'))) };
+      },
+      makeReady: (ids) => run(on.makeReady, toArray(ids)),
+      async groups(blockedBy, after, most) {
+        const rows =
+          blockedBy === undefined
+            ? rowsOf(on.readyGroups, after, most)
+            : rowsOf(on.blockedGroups, after, most, blockedBy);
+        return idsOf(await rows);
+      },
+      async lockOfGroups(blockedBy, groups, most) {
+        const given = [
+          toArray(groups.map(({ group }) => group)),
+          toArray(groups.map(({ after }) => after)),
+          most,
+        ] as const;
+        const rows =
+          blockedBy === undefined
+            ? rowsOf(on.lockReadyOfGroups, ...given)
+            : rowsOf(on.lockBlockedOfGroups, ...given, blockedBy);
+        return idsOf(await rows);
+      },
       async lockReady(after, most) {
-        return (await rowsOf(on.lockReady(most), after, most)).map((row) => readText(row, 'id', 'a queue'));
+        return idsOf(await rowsOf(on.lockReady(most), after, most));
       },
       async readLimits(ids) {
         const asked = toArray(ids);

@@ -2,6 +2,8 @@
 
 import {
   type FlowLimit,
+  groupOf,
+  isFair,
   isListed,
   isQueueFull,
   limitId,
@@ -11,23 +13,19 @@ import {
   tooMany,
 } from '../../../../engine/execution/limits/flow-limit.ts';
 import type { CommitEntry } from '../../../../engine/execution/stored-execution.ts';
-import {
-  freeOfAll,
-  type KnownLimits,
-  putNewLimits,
-  type QueueLimit,
-  type QueueTables,
-  type Steps,
-  storeSlots,
-  type TakenSlot,
-  wait,
-} from './claim-queues.ts';
+import { freeOfAll, putNewLimits, storeSlots } from './claim-queues.ts';
 import type { LimitState } from './limit-state.ts';
+import type { KnownLimits } from './queue-cursor.ts';
+import type { QueueLimit, QueueTables, TakenSlot } from './queue-tables.ts';
+import { wakeQueues } from './queue-turns.ts';
+import { type Steps, wait } from './steps.ts';
 
 /** An execution that is started. */
 export interface LimitedStart {
   readonly id: string;
+  /** Without those that limit nothing. */
   readonly limits: readonly FlowLimit[];
+  readonly queue: string;
   /** It is queued also if there are slots. */
   readonly isQueued: boolean;
 }
@@ -46,7 +44,8 @@ type StartTables = Omit<QueueTables<never>, 'heads' | 'claim'>;
 export function limitedStart({ executionId: id, start, release }: CommitEntry): LimitedStart | undefined {
   const { limits } = start ?? {};
   if (!limits || (release && !limits.some(isListed))) return undefined;
-  return { id, limits, isQueued: release !== undefined };
+  const counted = limits.filter((limit) => !isFair(limit));
+  return { id, limits: counted, queue: queueOf(limits), isQueued: release !== undefined };
 }
 
 /**
@@ -64,20 +63,25 @@ export function* admitStarts(
   const all = starts.flatMap(({ limits }) => limits);
   const states = yield* wait(on.readLimits([...new Set(all.map(limitId))].sort()));
   const free = freeOfAll(states, now);
-  if (changed.length > 0) yield* wait(on.wake(changed.map(({ id, max }) => ({ limit: id, count: max }))));
+  if (changed.length > 0)
+    yield* wakeQueues(
+      on,
+      stored,
+      changed.map(({ id, max }) => ({ limit: id, count: max })),
+    );
   const asked = new Map<string, QueueLimit>();
-  for (const { limits, isQueued } of starts) {
+  for (const { limits, isQueued, queue } of starts) {
     if (isQueued) continue;
-    const queue = queueOf(limits);
-    const isShared = limits.length > 1 || limits.some(({ name }) => name.startsWith(SHARED));
+    const isShared =
+      limits.length > 1 || groupOf(queue) !== undefined || limits.some(({ name }) => name.startsWith(SHARED));
     for (const one of limits) asked.set(`${queue} ${limitId(one)}`, { queue, limit: limitId(one), isShared });
   }
   const waitedFor = asked.size > 0 ? yield* wait(on.waitedFor([...asked.values()], now)) : NONE;
   const listedIds = [...new Set(all.filter(isListed).map(limitId))];
   const listed = new Map(listedIds.length > 0 ? yield* wait(on.list(listedIds)) : []);
-  const answers = starts.map(({ id, limits, isQueued }): Admission => {
+  const answers = starts.map(({ id, limits, queue, isQueued }): Admission => {
     const isFree = limits.every((limit) => (free.get(limitId(limit)) ?? 0) > 0);
-    const begins = !isQueued && isFree && !waitedFor.has(queueOf(limits));
+    const begins = !isQueued && isFree && !waitedFor.has(queue);
     const isFull = ({ limit, at }: { readonly limit: FlowLimit; readonly at: string }) =>
       isQueueFull(limit, free.get(at) ?? 0, listed.get(at) ?? []);
     const known = limits.map((limit) => ({ limit, at: limitId(limit) }));

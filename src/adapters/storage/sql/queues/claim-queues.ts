@@ -9,8 +9,7 @@
  * - A queue whose limit is full is `blocked_by` it, until an execution under that limit is freed, or until more may begin under a rate.
  */
 
-import { isPromise, type MaybePromise } from '../../../../engine/base/maybe-promise.ts';
-import { type FlowLimit, type ListedExecution, limitId, RATE } from '../../../../engine/execution/limits/flow-limit.ts';
+import { type FlowLimit, isFair, limitId, RATE } from '../../../../engine/execution/limits/flow-limit.ts';
 import {
   closeRate,
   freeOfRate,
@@ -20,168 +19,13 @@ import {
   useRate,
 } from '../../../../engine/execution/limits/rate-window.ts';
 import { type LimitState, namedId } from './limit-state.ts';
+import { type KnownLimits, MAX_KNOWN, type QueueCursor } from './queue-cursor.ts';
+import type { Arrival, QueueTables, QueueTurn, TakenSlot, Wake } from './queue-tables.ts';
+import { MAX_QUEUES, nextQueues, unitOf, wakeQueues } from './queue-turns.ts';
+import { type Steps, wait } from './steps.ts';
 import { limitsOfQueue, takeTurns, type WaitingQueue } from './take-turns.ts';
 
-/** Which queue is to be looked at. */
-export interface Arrival {
-  readonly queue: string;
-  readonly limits: readonly FlowLimit[];
-  /** An execution of the queue gave its slots back, or more may begin under a rate. Otherwise one of the queue is due. */
-  readonly freed: boolean;
-  /** The id of an execution that should have begun by now. */
-  readonly late?: string | undefined;
-}
-
-/** The next executions of a queue. */
-export interface QueueTurn {
-  readonly id: string;
-  /** How many of them are asked for. */
-  readonly most: number;
-}
-
-/** How many queues that a limit blocks are made ready. */
-export interface Wake {
-  readonly limit: string;
-  readonly count: number;
-}
-
-/** A limit of a queue. */
-export interface QueueLimit {
-  readonly queue: string;
-  readonly limit: string;
-  /** Whether other queues may have the limit. */
-  readonly isShared: boolean;
-}
-
-export interface TakenSlot {
-  readonly limit: string;
-  readonly execution: string;
-  /** 0: the execution is queued, and only listed. */
-  readonly epoch: number;
-  /** It keeps the slot while it waits. */
-  readonly held?: boolean | undefined;
-  /** See `isListed`. */
-  readonly listed?: boolean | undefined;
-}
-
-/** What the database does. Ids are as they are, not as columns hold them. @param Row - of an execution */
-export interface QueueTables<Row> {
-  /** Removes up to 1,000 arrivals that are due. */
-  takeArrivals(now: number): MaybePromise<readonly Arrival[]>;
-  /** Makes queues ready that no limit blocks, and creates them. In the order of their ids. */
-  putQueues(ids: readonly string[]): MaybePromise<unknown>;
-  /** Stores numbers of limits, or of their names, unless a newer one is stored. In the order of their ids. @returns the ids of those that changed */
-  putLimits(limits: readonly FlowLimit[], areNamed?: boolean): MaybePromise<readonly string[]>;
-  /** Locks limits in the order of their ids. A claim that is under way has ended then, and what it has blocked can be seen. */
-  lock(limits: readonly string[]): MaybePromise<unknown>;
-  /** Makes queues ready that a limit blocks, those first that are blocked longest. */
-  wake(wakes: readonly Wake[]): MaybePromise<unknown>;
-  /** Locks ready queues that nobody else has locked, after one, in the order of their ids. */
-  lockReady(after: string, most: number): MaybePromise<readonly string[]>;
-  /** Makes queues ready that limits of these names block. */
-  wakeNamed(names: readonly string[]): MaybePromise<unknown>;
-  /**
-   * Locks limits in the order of their ids, removes slots that are taken no more, and counts the others. The number of the name counts
-   * if it is newer.
-   */
-  readLimits(limits: readonly string[]): MaybePromise<Map<string, LimitState>>;
-  /** Stores what was used of rates. */
-  putUses(uses: ReadonlyMap<string, RateUse>): MaybePromise<unknown>;
-  /** What waits for rates is looked at again at an instant (Unix ms). */
-  wakeLater(wakes: readonly { readonly limit: FlowLimit; readonly at: number }[]): MaybePromise<unknown>;
-  /** The executions under limits that list them, which have not ended and are not cancelled, in the order of their acceptance. */
-  list(limits: readonly string[]): MaybePromise<ReadonlyMap<string, readonly ListedExecution[]>>;
-  /** Requests the cancellation of executions. Those that nobody holds leave their queues, and are due at once. */
-  cancel(executions: readonly string[], now: number): MaybePromise<unknown>;
-  /** Those of these executions that have not begun leave their queues, and are due at once. */
-  expire(executions: readonly string[], now: number): MaybePromise<unknown>;
-  /** The next executions that are due, without those of versions that the worker can't run. */
-  heads(
-    turns: readonly QueueTurn[],
-    now: number,
-  ): MaybePromise<readonly { readonly queue: string; readonly row: Row }[]>;
-  /** Those queues in which something is due, or whose limit blocks a queue; of those that share a limit also if any queue is ready. */
-  waitedFor(asked: readonly QueueLimit[], now: number): MaybePromise<ReadonlySet<string>>;
-  /** Whether the caller of an execution has a free slot, which it takes then. */
-  hasCallerSlot(row: Row): boolean;
-  /** @returns the executions as a claim returns them */
-  claim(rows: readonly Row[], now: number): MaybePromise<readonly Row[]>;
-  /** An execution that was claimed: the queue from which it was, and the limits whose slots it keeps until its end, as `keptUntilEnd`. */
-  idOf(
-    row: Row,
-  ): Pick<TakenSlot, 'execution' | 'epoch'> & { readonly queue: string; readonly kept?: string | undefined };
-  putSlots(slots: readonly TakenSlot[]): MaybePromise<unknown>;
-  /** Queues that are blocked, or in which nothing is due any more, are not ready any more. One in which nothing is due is not blocked. */
-  settle(
-    queues: readonly { readonly id: string; readonly blockedBy: string | null }[],
-    now: number,
-  ): MaybePromise<unknown>;
-}
-
-/** The numbers of limits that a process knows to be stored. */
-export class KnownLimits {
-  readonly known = new Map<string, FlowLimit>();
-
-  /** Does work that stores numbers of limits. If it fails, they are not stored. */
-  during<T extends MaybePromise<unknown>>(work: () => T): T {
-    const forget = (error: unknown): never => {
-      this.known.clear();
-      throw error;
-    };
-    try {
-      const done = work();
-      return isPromise(done) ? (done.catch(forget) as T) : done;
-    } catch (error) {
-      return forget(error);
-    }
-  }
-}
-
-/** How long queues that are ready are left alone when they had nothing for a process, in ms. */
-const QUIET_MS = 50;
-
-/** A process that claims from queues: where it stands. */
-export class QueueCursor extends KnownLimits {
-  /** The last queue that it looked at. */
-  after = '';
-  /** Unix ms: until then, the queues that are ready have nothing for the process. */
-  quietUntil = 0;
-  #hasOddPlace = false;
-
-  /** How many of the places of a claim are for the queues: half, and the odd one every second time. */
-  share(places: number): number {
-    this.#hasOddPlace = !this.#hasOddPlace;
-    return this.#hasOddPlace ? Math.ceil(places / 2) : Math.floor(places / 2);
-  }
-
-  /** @param claimed - how many executions a claim found in the queues at this instant (Unix ms) */
-  found(claimed: number, now: number): void {
-    this.quietUntil = claimed > 0 ? 0 : now + QUIET_MS;
-  }
-}
-
 const MIN_QUEUES = 16;
-const MAX_QUEUES = 256;
-const MAX_KNOWN = 20_000;
-
-export type Steps<T> = Generator<MaybePromise<unknown>, T, unknown>;
-
-export function* wait<T>(value: MaybePromise<T>): Steps<T> {
-  return (yield value) as T;
-}
-
-/** Runs steps whose answers are all there at once. */
-export function runNow<T>(steps: Steps<T>): T {
-  let step = steps.next();
-  while (!step.done) step = steps.next(step.value);
-  return step.value;
-}
-
-export async function runLater<T>(steps: Steps<T>): Promise<T> {
-  let step = steps.next();
-  while (!step.done) step = steps.next(isPromise(step.value) ? await step.value : step.value);
-  return step.value;
-}
 
 /** Makes the queues ready in which something has become due. In a transaction of its own. */
 export function* readArrivals<Row>(on: QueueTables<Row>, stored: KnownLimits, now: number): Steps<void> {
@@ -203,7 +47,11 @@ export function* readArrivals<Row>(on: QueueTables<Row>, stored: KnownLimits, no
   for (const { id, max } of changed) counts.set(id, max);
   if (counts.size === 0) return;
   yield* wait(on.lock([...counts.keys()]));
-  yield* wait(on.wake([...counts].map(([limit, count]) => ({ limit, count }))));
+  yield* wakeQueues(
+    on,
+    stored,
+    [...counts].map(([limit, count]) => ({ limit, count })),
+  );
 }
 
 /** What the ids of rates begin with. */
@@ -264,6 +112,7 @@ export function* putNewLimits(
 ): Steps<readonly { readonly id: string; readonly max: number }[]> {
   const newer = new Map<string, FlowLimit>();
   for (const limit of arrivals.flatMap(({ limits }) => limits)) {
+    if (isFair(limit)) continue;
     const id = limitId(limit);
     const before = newer.get(id) ?? known.get(id);
     if (!before || before.since < limit.since) newer.set(id, limit);
@@ -310,32 +159,32 @@ export function* claimFromQueues<Row>(
   now: number,
   most: number,
 ): Steps<readonly Row[]> {
-  const size = Math.min(Math.max(most, MIN_QUEUES), MAX_QUEUES);
-  let ids = yield* wait(on.lockReady(cursor.after, size));
-  if (ids.length < size && cursor.after !== '') {
-    const before = yield* wait(on.lockReady('', size - ids.length));
-    const first = new Set(ids);
-    ids = [...ids, ...before.filter((id) => !first.has(id))];
-  }
-  cursor.after = ids.at(-1) ?? '';
+  cursor.hasMore = false;
+  const ids = yield* nextQueues(on, cursor, Math.min(Math.max(most, MIN_QUEUES), MAX_QUEUES));
   if (ids.length === 0) return [];
   const limitsOf = new Map(ids.map((id) => [id, limitsOfQueue(id)]));
   const limits = [...new Set([...limitsOf.values()].flat())].sort();
   const states = yield* wait(on.readLimits(limits));
   const free = freeOfAll(states, now);
   const freeFor = (id: string) => Math.min(...(limitsOf.get(id) ?? []).map((limit) => free.get(limit) ?? 0));
-  const share = Math.ceil(most / ids.length);
+  const sizes = new Map<string, number>();
+  for (const id of ids) sizes.set(unitOf(id), (sizes.get(unitOf(id)) ?? 0) + 1);
+  const share = Math.ceil(most / sizes.size);
   const turns = ids.flatMap((id): QueueTurn[] => {
-    const slots = Math.min(freeFor(id), share);
+    const slots = Math.min(freeFor(id), Math.ceil(share / (sizes.get(unitOf(id)) ?? 1)));
     return slots > 0 ? [{ id, most: slots }] : [];
   });
   const found = turns.length > 0 ? yield* wait(on.heads(turns, now)) : [];
   const heads = new Map<string, Row[]>(ids.map((id) => [id, []]));
   for (const { queue, row } of found) heads.get(queue)?.push(row);
   const queues = ids.map(
-    (id): WaitingQueue<Row> => ({ id, limits: limitsOf.get(id) ?? [], heads: heads.get(id) ?? [] }),
+    (id): WaitingQueue<Row> => ({ id, group: unitOf(id), limits: limitsOf.get(id) ?? [], heads: heads.get(id) ?? [] }),
   );
   const { taken, blocked } = takeTurns(queues, free, most, on.hasCallerSlot);
+  cursor.continueAfter(
+    taken.map(({ queue }) => queue.id),
+    taken.length < most ? ids.at(-1) : taken.at(-1)?.queue.id,
+  );
   const claimed =
     taken.length > 0
       ? yield* wait(
@@ -363,10 +212,13 @@ export function* claimFromQueues<Row>(
   // A queue that was woken for a free slot may have nothing to run: then the slot is for another queue.
   const served = new Set(taken.map(({ queue }) => queue));
   if (queues.some((queue) => queue.limits.length > 1 || !served.has(queue))) {
-    const wakes = limits
-      .map((limit): Wake => ({ limit, count: free.get(limit) ?? 0 }))
-      .filter(({ count }) => count > 0);
-    if (wakes.length > 0) yield* wait(on.wake(wakes));
+    // If none of them could use it, more are looked at than could: all others may wait for another limit, too.
+    const least = claimed.length === 0 ? MIN_QUEUES : 1;
+    const wakes = limits.flatMap((limit): Wake[] => {
+      const slots = free.get(limit) ?? 0;
+      return slots > 0 ? [{ limit, count: Math.max(slots, least) }] : [];
+    });
+    if (wakes.length > 0) cursor.hasMore = yield* wakeQueues(on, cursor, wakes);
   }
   return claimed;
 }

@@ -3,7 +3,9 @@
 import type { ClaimedExecution, DamagedExecution } from '../../../../engine/execution/stored-execution.ts';
 import type { ClaimQuery, ExecutionStore } from '../../../../engine/storage/storage.port.ts';
 import { readNumber } from '../../sql/columns.ts';
-import { claimFromQueues, QueueCursor, readArrivals, runNow } from '../../sql/queues/claim-queues.ts';
+import { claimFromQueues, readArrivals } from '../../sql/queues/claim-queues.ts';
+import { QueueCursor } from '../../sql/queues/queue-cursor.ts';
+import { runNow } from '../../sql/queues/steps.ts';
 import { readAccepted, readHandover, readId } from '../../sql/read-execution.ts';
 import type { RunTransaction, SqlConnection, SqlRow, SqlValue } from '../drivers/driver.ts';
 import { toLiteral, toTextColumn } from '../tables/columns.ts';

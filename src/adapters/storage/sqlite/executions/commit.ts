@@ -4,7 +4,8 @@ import { startsWithResults } from '../../../../engine/execution/execution-record
 import type { CommitEntry, NewExecution } from '../../../../engine/execution/stored-execution.ts';
 import type { CommitResult, Storage } from '../../../../engine/storage/storage.port.ts';
 import { type Admitted, admitStarts, limitedStart, storeStarts } from '../../sql/queues/admit-starts.ts';
-import { KnownLimits, runNow } from '../../sql/queues/claim-queues.ts';
+import { KnownLimits } from '../../sql/queues/queue-cursor.ts';
+import { runNow } from '../../sql/queues/steps.ts';
 import type { DeliveriesTable } from '../../sql/tables/deliveries-table.ts';
 import type { RunTransaction, SqlConnection } from '../drivers/driver.ts';
 import type { BatchCharges, ChargesTable } from '../tables/charges-table.ts';

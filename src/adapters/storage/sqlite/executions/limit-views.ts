@@ -1,9 +1,10 @@
 /** What is said about limits, and what holds executions up. */
 
 import type { ExecutionStore } from '../../../../engine/storage/storage.port.ts';
-import { closeRates, putNamedLimits, runNow } from '../../sql/queues/claim-queues.ts';
+import { closeRates, putNamedLimits } from '../../sql/queues/claim-queues.ts';
 import { readLimitStates, rowsOfLimits } from '../../sql/queues/limit-state.ts';
 import { fullLimits, MAX_AHEAD } from '../../sql/queues/limit-waits.ts';
+import { runNow } from '../../sql/queues/steps.ts';
 import { limitsOfQueue } from '../../sql/queues/take-turns.ts';
 import type { RunTransaction, SqlConnection } from '../drivers/driver.ts';
 import { toLiteral, toTextColumn } from '../tables/columns.ts';

@@ -1,11 +1,18 @@
 /** The queues of executions that run under limits, in SQLite. Every call is inside a transaction, so nothing needs a lock of its own. */
 
-import { type FlowLimit, type ListedExecution, limitId } from '../../../../engine/execution/limits/flow-limit.ts';
+import {
+  AFTER_GROUP,
+  FAIR_QUEUES,
+  type FlowLimit,
+  groupOf,
+  type ListedExecution,
+  limitId,
+} from '../../../../engine/execution/limits/flow-limit.ts';
 import { readJson } from '../../sql/columns.ts';
 import { DUE_IN_SQLITE } from '../../sql/due.ts';
 import { PAUSES_IN_SQLITE } from '../../sql/pauses.ts';
-import type { QueueTables } from '../../sql/queues/claim-queues.ts';
 import { limitColumns, namedId, readLimitStates, rowsOfLimits } from '../../sql/queues/limit-state.ts';
+import type { QueueTables } from '../../sql/queues/queue-tables.ts';
 import type { SqlConnection, SqlRow, SqlValue } from '../drivers/driver.ts';
 import { toLiteral } from '../tables/columns.ts';
 import { HELD } from '../tables/names.ts';
@@ -35,6 +42,12 @@ const NO_ROWS: ClaimRows = {
   claim() {},
 };
 
+const HAS_GROUP = `id > '${FAIR_QUEUES}'`;
+const HAS_NO_GROUP = `id < '${FAIR_QUEUES}'`;
+/** Comes after the ids of all queues. */
+const LAST = '~';
+const idsOf = (rows: readonly SqlRow[]) => rows.map(({ id }) => id as string);
+
 /** Whether the execution of a slot has not ended, in SQL. @param here - the rows of a namespace */
 const isOpenIn = (here: string) =>
   `EXISTS (SELECT 1 FROM ensemble_executions AS e WHERE e.${here} AND e.id = execution AND e.finished_at IS NULL)`;
@@ -50,7 +63,8 @@ export function createQueues(connection: SqlConnection, namespace: string): Queu
     SELECT 1 FROM ensemble_executions WHERE ${here} AND queue = ensemble_queues.id AND due_at IS NOT NULL AND due_at <= ?)`;
   const selectReady = connection.prepare(`SELECT 1 FROM ensemble_queues WHERE ${here} AND ready LIMIT 1`);
   const selectBlocked = connection.prepare(
-    `SELECT 1 FROM ensemble_queues WHERE ${here} AND blocked_by IS NOT NULL LIMIT 1`,
+    `SELECT 1 WHERE EXISTS (SELECT 1 FROM ensemble_queues WHERE ${here} AND blocked_by IS NOT NULL AND ${HAS_NO_GROUP})
+    OR EXISTS (SELECT 1 FROM ensemble_queues WHERE ${here} AND blocked_by IS NOT NULL AND ${HAS_GROUP})`,
   );
   const selectArrival = connection.prepare(
     `SELECT (SELECT min(due_at) FROM ensemble_arrivals WHERE ${here} AND freed) AS free_at,
@@ -76,14 +90,14 @@ export function createQueues(connection: SqlConnection, namespace: string): Queu
     ),
     wake: connection.prepare(
       `UPDATE ensemble_queues SET ready = 1, blocked_by = NULL WHERE ${here} AND id IN (
-        SELECT id FROM ensemble_queues WHERE ${here} AND blocked_by = ? ORDER BY blocked_at LIMIT ?)`,
+        SELECT id FROM ensemble_queues WHERE ${here} AND blocked_by = ? AND ${HAS_NO_GROUP} ORDER BY blocked_at LIMIT ?)`,
     ),
     wakeNamed: connection.prepare(
       `UPDATE ensemble_queues SET ready = 1, blocked_by = NULL WHERE ${here} AND blocked_by IS NOT NULL AND EXISTS (
         SELECT 1 FROM ensemble_limits AS l WHERE l.${here} AND l.id = blocked_by AND l.name IN ${listed})`,
     ),
     selectQueues: connection.prepare(
-      `SELECT id FROM ensemble_queues WHERE ${here} AND ready AND id > ? ORDER BY id LIMIT ?`,
+      `SELECT id FROM ensemble_queues WHERE ${here} AND ready AND ${HAS_NO_GROUP} AND id > ? ORDER BY id LIMIT ?`,
     ),
     selectLimits: connection.prepare(
       `SELECT id, max, since, period, burst, used FROM ensemble_limits WHERE ${here} AND id IN ${listed}`,
@@ -95,11 +109,14 @@ export function createQueues(connection: SqlConnection, namespace: string): Queu
       `SELECT limit_id, count(*) AS taken FROM ensemble_slots WHERE ${here} AND limit_id IN ${listed} AND (listed IS NULL OR ${isTaken})
       GROUP BY limit_id`,
     ),
+    ...groupStatements(connection, here),
     ...ruleStatements(connection, here, toLiteral(namespace)),
     selectDue: connection.prepare(
       `SELECT 1 FROM ensemble_executions WHERE ${here} AND queue = ? AND due_at IS NOT NULL AND due_at <= ? LIMIT 1`,
     ),
-    selectBlocked: connection.prepare(`SELECT 1 FROM ensemble_queues WHERE ${here} AND blocked_by = ? LIMIT 1`),
+    selectBlocked: connection.prepare(
+      `SELECT 1 FROM ensemble_queues WHERE ${here} AND blocked_by = ? AND ${HAS_NO_GROUP} LIMIT 1`,
+    ),
     putSlot: connection.prepare(
       `INSERT INTO ensemble_slots (namespace, limit_id, execution, epoch, held, listed) VALUES (${toLiteral(namespace)}, ?, ?, ?, ?, ?)
       ON CONFLICT (namespace, limit_id, execution) DO UPDATE SET epoch = excluded.epoch`,
@@ -131,6 +148,14 @@ export function createQueues(connection: SqlConnection, namespace: string): Queu
     tables(rows = NO_ROWS) {
       prepared ??= prepare();
       const on = prepared;
+      const inGroups = (blockedBy: string | undefined, after: string, before: string, most: number) => {
+        const range = [after, before, most];
+        return idsOf(
+          blockedBy === undefined
+            ? on.selectReadyOfGroups.all(range)
+            : on.selectBlockedOfGroups.all([blockedBy, ...range]),
+        );
+      };
       return {
         takeArrivals(now) {
           const found = on.selectArrivals.all([now, now]);
@@ -153,9 +178,34 @@ export function createQueues(connection: SqlConnection, namespace: string): Queu
         wakeNamed: (names) => on.wakeNamed.run([JSON.stringify(names)]),
         lock() {},
         wake(wakes) {
-          for (const { limit, count } of wakes) on.wake.run([limit, count]);
+          let woken = 0;
+          for (const { limit, count } of wakes) woken += on.wake.run([limit, count]);
+          const limits = wakes.flatMap(({ limit }) =>
+            inGroups(limit, FAIR_QUEUES, LAST, 1).length > 0 ? [limit] : [],
+          );
+          return { isAny: woken > 0, limits };
         },
-        lockReady: (after, most) => on.selectQueues.all([after, most]).map(({ id }) => id as string),
+        makeReady: (ids) => on.makeReady.run([JSON.stringify(ids)]),
+        lockReady(after, most) {
+          const plain = idsOf(on.selectQueues.all([after, most]));
+          return inGroups(undefined, FAIR_QUEUES, LAST, 1).length > 0 ? [...plain, FAIR_QUEUES] : plain;
+        },
+        groups(blockedBy, after, most) {
+          const found: string[] = [];
+          let at = after;
+          for (let [id] = inGroups(blockedBy, at, LAST, 1); id !== undefined; [id] = inGroups(blockedBy, at, LAST, 1)) {
+            found.push(id);
+            if (found.length === most) break;
+            at = `${groupOf(id)}${AFTER_GROUP}`;
+          }
+          return found;
+        },
+        lockOfGroups: (blockedBy, groups, most) =>
+          groups.flatMap(({ group, after }) => {
+            const later = inGroups(blockedBy, after > group ? after : group, group + AFTER_GROUP, most);
+            const first = after > group ? inGroups(blockedBy, group, `${after}\0`, most) : [];
+            return [...later, ...first];
+          }),
         readLimits(limits) {
           const ids = JSON.stringify(limits);
           on.deleteSlots.run([ids]);
@@ -191,6 +241,7 @@ export function createQueues(connection: SqlConnection, namespace: string): Queu
             asked.flatMap(({ queue, limit, isShared }) =>
               on.selectDue.all([queue, now]).length > 0 ||
               on.selectBlocked.all([limit]).length > 0 ||
+              inGroups(limit, FAIR_QUEUES, LAST, 1).length > 0 ||
               (isShared && selectReady.all([]).length > 0)
                 ? [queue]
                 : [],
@@ -214,6 +265,21 @@ export function createQueues(connection: SqlConnection, namespace: string): Queu
         },
       };
     },
+  };
+}
+
+/** The statements for queues in groups. */
+function groupStatements(connection: SqlConnection, here: string) {
+  return {
+    makeReady: connection.prepare(
+      `UPDATE ensemble_queues SET ready = 1, blocked_by = NULL WHERE ${here} AND id IN (SELECT value FROM json_each(?))`,
+    ),
+    selectReadyOfGroups: connection.prepare(
+      `SELECT id FROM ensemble_queues WHERE ${here} AND ready AND ${HAS_GROUP} AND id > ? AND id < ? ORDER BY id LIMIT ?`,
+    ),
+    selectBlockedOfGroups: connection.prepare(
+      `SELECT id FROM ensemble_queues WHERE ${here} AND blocked_by = ? AND ${HAS_GROUP} AND id > ? AND id < ? ORDER BY id LIMIT ?`,
+    ),
   };
 }
 
