@@ -280,6 +280,8 @@ describe('memoryStorage, due executions', () => {
       storage.executions.putLimits([]),
       storage.executions.limitWaits(id, T0),
       storage.executions.closeLimits([{ name: 'a', key: '' }], T0),
+      storage.executions.takeSlot({ name: 'a', key: '', max: 1, since: 1 }, { executionId: id, key: 'k' }, T0),
+      storage.executions.freeSlot({ name: 'a', key: '', max: 1, since: 1 }, { executionId: id, key: 'k' }),
       storage.executions.repin(id, {
         ...{ epoch: 1, from: 'a', to: 'b' },
         handover: { waitingFor: [], waited: 0, recoveries: 0 },

@@ -45,6 +45,8 @@ for (const path of paths) {
     () => storage.executions.resume(id, 'execution'),
     () => storage.executions.limitWaits(id, T0),
     () => storage.executions.closeLimits([{ name: 'rate/orders', key: '' }], T0),
+    () => storage.executions.takeSlot({ name: 'a', key: '', max: 1, since: 1 }, { executionId: id, key: 'k' }, T0),
+    () => storage.executions.freeSlot({ name: 'a', key: '', max: 1, since: 1 }, { executionId: id, key: 'k' }),
     () =>
       storage.executions.repin(id, {
         epoch: 1,

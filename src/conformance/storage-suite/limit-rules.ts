@@ -173,6 +173,33 @@ export function limitRuleCases(it: StorageCase): void {
     same(found, [1, 2, 3], 'claimed, one each second');
   });
 
+  it('takeSlot: a step has a slot besides executions, until it gives it back or nobody holds its execution any more', async (storage) => {
+    await register(storage);
+    const { executions } = storage;
+    const bank = limit({ name: 'shared/bank', key: '', max: 2 });
+    const step = (number: number, key = 'flow[0]') => ({ executionId: executionId(number), key });
+    for (const number of [1, 2]) await commitOne(storage, starting(started(number, [])));
+    same(await executions.takeSlot(bank, step(9), T0), false, 'of an unknown execution');
+    same(await executions.takeSlot(bank, step(1), T0), true, 'the first');
+    same(await executions.takeSlot(bank, step(1), T0), true, 'the first again');
+    same(await executions.takeSlot(bank, step(1, 'flow[0].foreach[1].steps[0]'), T0), true, 'another step of it');
+    same(await executions.takeSlot(bank, step(2), T0), false, 'a third');
+    same(await executions.takeSlot(bank, step(1), T0), true, 'the first again, while it is full');
+    same(await executions.takeSlot({ ...bank, key: 'b' }, step(2), T0), true, 'one with another key');
+    same(
+      await begin(storage, 3, { name: 'shared/bank', key: '', max: 2 }),
+      'slots-taken',
+      'an execution under the limit',
+    );
+    await queue(storage, 3, { name: 'shared/bank', key: '', max: 2 });
+    same(await claimed(storage), [[], []], 'claimed');
+    await executions.freeSlot(bank, step(1));
+    same(await claimed(storage), [[3], []], 'claimed when a slot is given back');
+    same(await executions.takeSlot(bank, step(2), T0), false, 'while the execution has it');
+    await release(storage, 1, { status: 'waiting', dueAt: T0 + 9000 });
+    same(await executions.takeSlot(bank, step(2), T0), true, 'when the other step has lost its worker');
+  });
+
   it('closeLimits: nothing begins under a rate with that key before the instant, and an earlier one changes nothing', async (storage) => {
     await register(storage);
     const rule = { name: 'rate/orders', max: 9, period: 1000 };

@@ -164,6 +164,10 @@ export interface CompiledAgentStep {
   /** Checks what the operation returns. Undefined when the agent declares no `output`. */
   readonly checkOutput: ValueCheck | undefined;
   readonly retry: RetryPolicy;
+  /** The limit whose slot an attempt needs, and its key. Undefined: none. */
+  readonly limit:
+    | { readonly of: Omit<FlowLimit, 'key'>; readonly key: Evaluate<ExpressionScope> | undefined }
+    | undefined;
   readonly timeoutMs: number | undefined;
   readonly continueOnError: boolean;
   readonly setState: Evaluate<ExpressionScope> | undefined;

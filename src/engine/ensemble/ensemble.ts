@@ -2,7 +2,7 @@
 
 import type { Json, JsonObject } from '../base/json/json.ts';
 import type { WrittenDuration } from '../base/time/duration.ts';
-import type { BatchRule, ConcurrencyRule, DebounceRule, RateRule } from './flow-control.ts';
+import type { AgentConcurrency, BatchRule, ConcurrencyRule, DebounceRule, RateRule } from './flow-control.ts';
 
 /** The largest number of items of one `foreach`. */
 export const MAX_FOREACH_ITEMS = 100_000;
@@ -119,6 +119,8 @@ export interface AgentBehaviour {
   readonly condition?: string | boolean | undefined;
   /** Whether and when a failed attempt is repeated. Default: one attempt. */
   readonly retry?: RetryDefinition | undefined;
+  /** How many attempts are made at once, over all processes. Others wait for a slot; `timeout` counts from the slot. */
+  readonly concurrency?: AgentConcurrency | undefined;
   /** The longest time of one attempt. */
   readonly timeout?: WrittenDuration | undefined;
   /** `true`: a failure of the agent does not end the execution. Default false. */

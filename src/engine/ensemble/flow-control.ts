@@ -55,6 +55,16 @@ export interface RateRule extends QueueRule {
   readonly key?: string | undefined;
 }
 
+/** How many attempts of an agent are made at once, over all processes. */
+export interface AgentConcurrency {
+  /** The number of slots, 1 to 100,000. Not together with `shared`. */
+  readonly limit?: number | undefined;
+  /** A limit of the option `sharedLimits`, whose slots all agents and ensembles share that name it. */
+  readonly shared?: string | undefined;
+  /** An expression: attempts with different keys don't count together. Default: all count together. */
+  readonly key?: string | undefined;
+}
+
 export interface ConcurrencyRule extends QueueRule {
   /** The number of slots, 1 to 100,000, or an expression over the input. Not together with `shared`. */
   readonly limit?: number | string | undefined;

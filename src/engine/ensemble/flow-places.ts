@@ -22,6 +22,7 @@ const OTHER_KEYS: ReadonlySet<string> = new Set([
   'continueOnError',
   'input',
   'timeout',
+  'concurrency',
   'detached',
   'retry',
   'description',

@@ -2,7 +2,7 @@
 
 import type { AgentBehaviour, AgentStep } from './ensemble.ts';
 
-const STEP_FIELDS = ['input', 'condition', 'retry', 'timeout', 'continueOnError', 'setState'] as const;
+const STEP_FIELDS = ['input', 'condition', 'retry', 'concurrency', 'timeout', 'continueOnError', 'setState'] as const;
 
 /** @returns the agent with the fields that the step sets, and the names of these fields */
 export function withStepFields(agent: AgentBehaviour, step: Partial<AgentStep>) {

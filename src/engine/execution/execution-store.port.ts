@@ -95,6 +95,13 @@ export interface LimitWait {
 
 export const MAX_POSITION = 10_001;
 
+/** A step that takes a slot of a limit. */
+export interface StepOfExecution {
+  readonly executionId: string;
+  /** Its key. */
+  readonly key: string;
+}
+
 export interface ClaimQuery {
   readonly now: number;
   /** The largest number of executions to claim. */
@@ -270,6 +277,16 @@ export interface ExecutionStore extends ExecutionReader {
    * Stores numbers of limits for all keys: they count at once, unless the number of a key is newer. Their own keys are not read.
    */
   putLimits(limits: readonly FlowLimit[]): MaybePromise<unknown>;
+
+  /**
+   * Takes a slot of a limit for a step, besides those of the executions under the limit. It counts as long as the execution is held under
+   * its present epoch.
+   * @returns false if no slot is free, or if nobody holds the execution
+   */
+  takeSlot(limit: FlowLimit, step: StepOfExecution, now: number): MaybePromise<boolean>;
+
+  /** Gives a slot of a step back. What waits for one may be due at once. */
+  freeSlot(limit: FlowLimit, step: StepOfExecution): MaybePromise<unknown>;
 
   /** Closes rates: under them, with their keys, nothing begins before an instant (Unix ms). An earlier instant than the known one changes nothing. */
   closeLimits(limits: readonly Pick<FlowLimit, 'name' | 'key'>[], until: number): MaybePromise<unknown>;

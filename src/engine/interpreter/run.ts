@@ -8,7 +8,9 @@ import type { ResolveComponent } from '../component/component-source.port.ts';
 import type { EventData, EventDetails, EventKind } from '../events/event.ts';
 import type { Measure } from '../events/measurement.ts';
 import type { Children } from '../execution/children.port.ts';
+import type { StepOfExecution } from '../execution/execution-store.port.ts';
 import type { Journal } from '../execution/journal.port.ts';
+import type { FlowLimit } from '../execution/limits/flow-limit.ts';
 import { drawSeedOf } from '../execution/seed.ts';
 import type { NewExecution } from '../execution/stored-execution.ts';
 import type { Clock } from '../host/clock.port.ts';
@@ -30,6 +32,12 @@ export type RunCall = (call: {
   readonly caller: Run;
 }) => Promise<NameResult | undefined>;
 
+/** Slots that attempts need, over all processes. */
+export interface StepSlots {
+  /** @param signal - ends the wait @returns a function that gives the slot back, once a slot is free. Rejects when the signal aborts */
+  take(limit: FlowLimit, step: StepOfExecution, signal: AbortSignal): Promise<() => void>;
+}
+
 /** What the interpreter needs besides the definition and the journal. */
 export interface RunPorts {
   readonly clock: Clock;
@@ -50,6 +58,8 @@ export interface RunPorts {
   readonly measure?: Measure | undefined;
   /** A `while` that still holds after this number of rounds is left, in a dry run. Absent: only its own limit counts. */
   readonly maxRounds?: number | undefined;
+  /** The slots of limits of agents. Undefined where no operation runs. */
+  readonly slots?: StepSlots | undefined;
   /** An operation was asked to wait: the status 429 with a `Retry-After`. Undefined where no operation runs. */
   readonly askedToWait?: ((execution: NewExecution, retryAfterMs: number) => void) | undefined;
   /** Emits an event; undefined when there is no listener, so that no event is built in vain. */

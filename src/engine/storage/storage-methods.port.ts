@@ -17,6 +17,8 @@ const METHODS: { readonly [Name in keyof StorageParts]: Methods<StorageParts[Nam
       repin: true,
       putLimits: true,
       closeLimits: true,
+      takeSlot: true,
+      freeSlot: true,
       limitWaits: true,
       pause: true,
       resume: true,

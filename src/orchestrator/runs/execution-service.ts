@@ -58,6 +58,7 @@ import { newExecution } from './starts/new-execution.ts';
 import { readInput, readRecordedInput } from './starts/read-input.ts';
 import { createStartRequests, type StartRequests } from './starts/start-requests.ts';
 import { type Find, withCurrentDefinition } from './starts/with-current-definition.ts';
+import { createStepSlots } from './step-slots.ts';
 
 interface ExecutionServiceDependencies {
   readonly clock: Clock;
@@ -296,6 +297,7 @@ function createRunPorts(
   return {
     ...{ clock, children, turns, env, mask, keepsStacks, resolveComponent, tracing },
     askedToWait: createLearning(dependencies),
+    slots: createStepSlots(dependencies),
     logger: logger === SILENT ? undefined : logger,
     get emit() {
       return events.hasListeners ? emit : undefined;

@@ -1,15 +1,16 @@
 /** Claims free executions that are due, finds when the next one is due and what holds it up, and counts the queue. */
 
 import { type ExecutionStore, MAX_POSITION } from '../../../engine/execution/execution-store.port.ts';
+import { limitId } from '../../../engine/execution/limits/flow-limit.ts';
 import type { ClaimedExecution } from '../../../engine/execution/stored-execution.ts';
 import { freeOf } from './limits.ts';
-import { expire, type MemoryState, setWorker } from './memory-state.ts';
+import { expire, freeStepSlot, type MemoryState, setWorker } from './memory-state.ts';
 import { countSignals, type StoredExecution } from './stored-execution.ts';
 
 /** The methods of the storage port in this file. */
 type Claiming = Pick<
   ExecutionStore,
-  'claim' | 'take' | 'poll' | 'countQueued' | 'putLimits' | 'closeLimits' | 'limitWaits'
+  'claim' | 'take' | 'poll' | 'countQueued' | 'putLimits' | 'closeLimits' | 'takeSlot' | 'freeSlot' | 'limitWaits'
 >;
 
 export function createClaiming(state: MemoryState): Claiming {
@@ -54,6 +55,20 @@ export function createClaiming(state: MemoryState): Claiming {
     countQueued: (limit) => Math.min(state.queued, limit),
     putLimits: (given) => due.freed(limits.put(given)),
     closeLimits: limits.close,
+    takeSlot(limit, { executionId, key }, now) {
+      const stored = executions.get(executionId);
+      if (stored?.worker === undefined) return false;
+      if (stored.stepSlots?.has(`${limitId(limit)} ${key}`)) return true;
+      const taken = limits.enter(limit, now);
+      if (!taken) return false;
+      stored.stepSlots ??= new Map();
+      stored.stepSlots.set(`${taken.id} ${key}`, taken);
+      return true;
+    },
+    freeSlot(limit, { executionId, key }) {
+      const stored = executions.get(executionId);
+      if (stored) freeStepSlot(state, stored, `${limitId(limit)} ${key}`);
+    },
     limitWaits(id, now) {
       const { limits: of, dueAt } = executions.get(id) ?? {};
       const waitsIn = of?.waitsIn;

@@ -93,6 +93,10 @@ export interface MemoryLimits {
   join(id: string, limits: readonly FlowLimit[], now: number): JoinedLimits;
   /** Stores numbers for all keys of limits. @returns the limits that have changed */
   put(limits: readonly FlowLimit[]): readonly HeldLimit[];
+  /** A limit with a free slot for a step, which counts until {@link exit}. Undefined: none is free. */
+  enter(limit: FlowLimit, now: number): HeldLimit | undefined;
+  /** The step of a limit has ended. */
+  exit(limit: HeldLimit): void;
   /** Closes rates until an instant (Unix ms). */
   close(limits: readonly Pick<FlowLimit, 'name' | 'key'>[], until: number): void;
   /** Whether each of the limits has a free slot at an instant (Unix ms), and no lane waits for one. */
@@ -197,6 +201,20 @@ export function memoryLimits(describe: (id: string) => ListedExecution | undefin
         if (given) renew(limit, given);
         return given !== undefined;
       });
+    },
+    enter(given, now) {
+      const limit = known.get(limitId(given)) ?? newLimit(given);
+      renew(limit, given);
+      known.set(limit.id, limit);
+      if (freeOf(limit, now) <= 0) return undefined;
+      limit.held += 1;
+      limit.open += 1;
+      return limit;
+    },
+    exit(limit) {
+      limit.held -= 1;
+      limit.open -= 1;
+      if (limit.open === 0) known.delete(limit.id);
     },
     close(limits, until) {
       for (const given of limits) {

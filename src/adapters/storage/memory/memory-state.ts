@@ -89,12 +89,8 @@ export function createMemoryState(keep: number, keepBytes: number, documents: Do
 }
 
 /** A worker holds an execution from now on, or with `undefined` none. The slots follow. @param now - Unix ms, with a worker */
-export function setWorker(
-  { slots, due }: MemoryState,
-  stored: StoredExecution,
-  worker: string | undefined,
-  now = 0,
-): void {
+export function setWorker(state: MemoryState, stored: StoredExecution, worker: string | undefined, now = 0): void {
+  const { slots, due } = state;
   const { slot, limits } = stored;
   if (limits?.waitsIn) {
     const { waitsIn, joined } = limits;
@@ -106,9 +102,20 @@ export function setWorker(
       limits.keeps = joined.kept;
     }
   }
+  if (worker === undefined && stored.stepSlots)
+    for (const key of stored.stepSlots.keys()) freeStepSlot(state, stored, key);
   if (slot && stored.worker !== undefined) slots.give(slot);
   if (slot && worker !== undefined) slots.take(slot);
   stored.worker = worker;
+}
+
+/** @param key - of the limit and the step */
+export function freeStepSlot({ limits, due }: MemoryState, stored: StoredExecution, key: string): void {
+  const limit = stored.stepSlots?.get(key);
+  if (!limit) return;
+  stored.stepSlots?.delete(key);
+  limits.exit(limit);
+  due.freed([limit]);
 }
 
 /** Frees an execution: no worker holds it any more, and from its due time on it can be claimed. */

@@ -69,6 +69,8 @@ export interface StoredExecution {
   /** The names of the signals that it waits for; undefined when any signal makes it due. */
   waitsFor: readonly string[] | undefined;
   handover: Handover | undefined;
+  /** The slots of its steps. Undefined: it never had any. */
+  stepSlots?: Map<string, HeldLimit>;
   /** Unix ms of the first claim since the handover was stored. */
   resumedAt: number | undefined;
   /** An estimate of its memory. */

@@ -108,7 +108,7 @@ export function firstSchema({ executions, more }: FirstSchema): string {
 /**
  * Limits of executions. `queue` is what `limits` of an execution says without its numbers: executions with the same one wait in a row of
  * `queues`. `arrivals` says which queue is to be looked at from when on; triggers write it, so that no write that frees an execution or
- * makes it due is missed. A row of `slots` counts while its execution is held under its epoch.
+ * makes it due is missed. A row of `slots` counts while its execution is held under its epoch; `step` is the key of a step that has one.
  */
 export const LIMITS = `
   ALTER TABLE $.executions ADD COLUMN queue LABEL;
@@ -132,7 +132,7 @@ export const LIMITS = `
     name LABEL NOT NULL, used text, PRIMARY KEY (namespace, id)) /* small */ ${CHANGED};
   CREATE TABLE $.slots (
     epoch integer NOT NULL, held boolean, listed boolean, namespace LABEL NOT NULL, limit_id LABEL NOT NULL, execution LABEL NOT NULL,
-    PRIMARY KEY (namespace, limit_id, execution)) /* small */;
+    step LABEL NOT NULL DEFAULT '', PRIMARY KEY (namespace, limit_id, execution, step)) /* small */;
   CREATE TABLE $.arrivals (
     seq ROW, due_at bigint NOT NULL, freed boolean NOT NULL, namespace LABEL NOT NULL, queue LABEL NOT NULL, limits text NOT NULL,
     execution LABEL, PRIMARY KEY (seq));

@@ -16,6 +16,7 @@ import type { ValueCheck } from '../../json-schema/rule.ts';
 import type { AgentCall, AnyOperation } from '../../operation/operation.port.ts';
 import type { Report } from '../forms/check-shape.ts';
 import type { Path } from '../source/problem.ts';
+import { compileAgentLimit } from './compile-limits.ts';
 import { compileRetry } from './compile-retry.ts';
 import { checkConfig } from './config/check-config.ts';
 import { type CompiledField, createFieldCompiler, type FieldCompiler } from './config/compile-fields.ts';
@@ -89,6 +90,7 @@ export function compileAgentStep(
     input: input?.evaluate,
     checkOutput: compileOutputCheck(resolved),
     retry: compileRetry(behaviour.retry, retryAt.path, retryAt.report),
+    limit: limitOf(resolved, fields.limitKey, context),
     timeoutMs: behaviour.timeout === undefined ? undefined : toMs(behaviour.timeout),
     continueOnError: behaviour.continueOnError ?? false,
     setState: setState?.evaluate,
@@ -225,6 +227,16 @@ function compileCalls(
   return compiled;
 }
 
+function limitOf(
+  { name, behaviour, at }: ResolvedAgent,
+  key: CompiledField['evaluate'] | undefined,
+  context: FlowContext,
+) {
+  const { concurrency } = behaviour;
+  if (!concurrency) return undefined;
+  return { of: compileAgentLimit(concurrency, `${context.ensemble}/${name}`, at('concurrency'), context), key };
+}
+
 function compileFields(
   { behaviour, at }: ResolvedAgent,
   name: string,
@@ -250,6 +262,10 @@ function compileFields(
     const needs = operation?.needsValues?.(values) ?? [];
     return fields.value(values, path, { templates: true, texts: { texts, data, needs, templates } });
   });
+  const key = behaviour.concurrency?.key;
+  const limitKey = compile('concurrency', (fields, { path }) =>
+    key === undefined ? undefined : fields.value(key, [...path, 'key']).evaluate,
+  );
   // `setState` is evaluated after the agent, and may read its output.
   names.reach(name);
   const setState = compile('setState', (fields, { path, report }) => {
@@ -260,7 +276,7 @@ function compileFields(
     refuseSecrets(compiled, path, 'the state', context.host.secretNames, report);
     return compiled;
   });
-  return { condition, input, config: config ?? NO_CONFIG, setState, templates };
+  return { condition, input, config: config ?? NO_CONFIG, limitKey, setState, templates };
 }
 
 /** What the templates of an agent read: the fields of its input. */

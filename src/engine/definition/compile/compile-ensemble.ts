@@ -219,6 +219,7 @@ function createContext(parsed: ParsedEnsemble, host: CompileHost, report: Report
     host,
     trees,
     report,
+    ensemble: definition.name,
     hasState: hasState(definition, dropped),
     dropped: (path) => dropped.has(sourceOf(path)),
     agents: declareAgents(definition, report),

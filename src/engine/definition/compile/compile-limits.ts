@@ -9,17 +9,19 @@ import { describeValue, quoted } from '../../base/wording.ts';
 import type { Gather, LimitsOf } from '../../compiled/compiled-ensemble.ts';
 import { ExpressionScope } from '../../compiled/expression-scope.ts';
 import type { EnsembleDefinition } from '../../ensemble/ensemble.ts';
-import type { ConcurrencyRule, QueueRule, RateRule } from '../../ensemble/flow-control.ts';
+import type { AgentConcurrency, ConcurrencyRule, QueueRule, RateRule } from '../../ensemble/flow-control.ts';
 import {
+  AGENT,
   FAIR,
   type FlowLimit,
   MAX_HELD_AT_ONCE,
-  MAX_KEY,
   MAX_PRIORITY,
   RATE,
+  readKey,
   SHARED,
 } from '../../execution/limits/flow-limit.ts';
 import type { Evaluate } from '../../expression/evaluation.ts';
+import type { Report } from '../forms/check-shape.ts';
 import type { Path } from '../source/problem.ts';
 import { createFieldCompiler, type FieldCompiler } from './config/compile-fields.ts';
 import { createNames, type Names } from './names/names.ts';
@@ -237,7 +239,26 @@ export function startWithinOf({ startWithin, concurrency = [], rate = [] }: Ense
   return given.length === 0 ? undefined : Math.min(...given);
 }
 
-function slotsOf({ limit, shared }: ConcurrencyRule, path: Path, { context }: RuleCompiler): Compute<number> {
+/** The limit of an agent. @param own - its name, if it has slots of its own */
+export function compileAgentLimit(
+  rule: AgentConcurrency,
+  own: string,
+  { path, report }: { readonly path: Path; readonly report: Report },
+  context: FlowContext,
+): Omit<FlowLimit, 'key'> {
+  const max = slotsOf(rule, path, { context: { ...context, report } })(null, 0);
+  return {
+    name: rule.shared === undefined ? AGENT + own : SHARED + rule.shared,
+    max,
+    since: context.host.readAt?.() ?? 0,
+  };
+}
+
+function slotsOf(
+  { limit, shared }: Pick<ConcurrencyRule, 'limit' | 'shared'>,
+  path: Path,
+  { context }: { readonly context: Pick<FlowContext, 'report' | 'dropped' | 'host'> },
+): Compute<number> {
   const { report, dropped, host } = context;
   if (dropped(path)) return () => 1;
   if ((limit === undefined) === (shared === undefined)) {
@@ -286,14 +307,6 @@ function compute<T>(
 function evaluated(evaluate: Evaluate<ExpressionScope>, input: Json, createdAt: number, env: KnownNames['env']): Json {
   const run = { seed: '', input, env, headers: {}, trigger: {}, execution: {}, createdAt };
   return evaluate(new ExpressionScope(run, undefined, 0));
-}
-
-function readKey(value: Json): string {
-  if (value === null || value === '' || typeof value === 'object')
-    throw `must be a text, a number or a boolean for each execution, not ${describeValue(value)}`;
-  const key = String(value);
-  if (key.length > MAX_KEY) throw `has ${key.length} characters; a key has at most ${MAX_KEY}`;
-  return key;
 }
 
 function readPriority(value: Json): number {

@@ -26,6 +26,7 @@ const NOT_FOR_ROUTERS = [
   'input',
   'output',
   'retry',
+  'concurrency',
   'timeout',
   'continueOnError',
   'setState',

@@ -32,6 +32,8 @@ export interface ResolvedAgent {
 export interface FlowContext {
   readonly host: CompileHost;
   readonly report: Report;
+  /** The name of the ensemble. */
+  readonly ensemble: string;
   readonly hasState: boolean;
   /** Whether the part at a path was wrong and left out. */
   readonly dropped: (path: Path) => boolean;

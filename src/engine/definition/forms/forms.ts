@@ -85,6 +85,13 @@ const behaviour = once(() => ({
   condition: z.optional(guard()),
   when: z.optional(guard()),
   retry: z.optional(retry()),
+  concurrency: z.optional(
+    form('`concurrency` of an agent', '{ shared: bank }', () => ({
+      limit: z.optional(wholeNumber(1, MAX_HELD_AT_ONCE)),
+      shared: z.optional(name()),
+      key: z.optional(nonEmpty()),
+    }))(),
+  ),
   timeout: z.optional(duration()),
   continueOnError: flag(),
   setState: z.optional(jsonObject()),

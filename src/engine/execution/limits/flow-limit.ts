@@ -3,6 +3,9 @@
  * time, over all processes.
  */
 
+import type { Json } from '../../base/json/json.ts';
+import { describeValue } from '../../base/wording.ts';
+
 /** What becomes of executions that are too many. */
 export const OVER: readonly ('queue' | OverLimit)[] = [
   'queue',
@@ -39,6 +42,8 @@ export interface FlowLimit {
 
 /** What the names of shared limits begin with, which the name of no ensemble does. */
 export const SHARED = 'shared/';
+/** What the names of the limits of single agents begin with. */
+export const AGENT = 'agent/';
 /** What the names of rates begin with. */
 export const RATE = 'rate/';
 
@@ -65,12 +70,21 @@ export const AFTER_GROUP = '\\';
 
 /** The name of a limit for people: that of its ensemble, or of the shared limit. */
 export function shownName(name: string): string {
-  for (const kind of [SHARED, RATE]) if (name.startsWith(kind)) return name.slice(kind.length);
+  for (const kind of [SHARED, AGENT, RATE]) if (name.startsWith(kind)) return name.slice(kind.length);
   return name;
 }
 
 /** The longest key. */
-export const MAX_KEY = 256;
+const MAX_KEY = 256;
+
+/** @throws what is wrong with the value of a key, as text */
+export function readKey(value: Json): string {
+  if (value === null || value === '' || typeof value === 'object')
+    throw `must be a text, a number or a boolean for each execution, not ${describeValue(value)}`;
+  const key = String(value);
+  if (key.length > MAX_KEY) throw `has ${key.length} characters; a key has at most ${MAX_KEY}`;
+  return key;
+}
 /** The largest number that may be held at once under one key. */
 export const MAX_HELD_AT_ONCE = 100_000;
 /** How many starts one execution takes at most. */

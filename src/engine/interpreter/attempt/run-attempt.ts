@@ -8,13 +8,15 @@ import type { ResolvedComponent } from '../../component/component.ts';
 import type { Resolution } from '../../component/component-source.port.ts';
 import type { ExecutionError } from '../../execution/execution.ts';
 import type { StoreRecord } from '../../execution/journal.port.ts';
+import { readKey } from '../../execution/limits/flow-limit.ts';
 import type { StepRecord } from '../../execution/stored-execution.ts';
 import type { AttemptSpan, RunSpan } from '../../host/telemetry.port.ts';
 import { describeProblems } from '../../json-schema/check-by-schema.ts';
 import type { ValueCheck } from '../../json-schema/rule.ts';
 import { type RecordedTransaction, RefusedTransactionError } from '../../storage/recorded-transaction.port.ts';
+import { unlessStopped } from '../cancellation-scope.ts';
 import { describeThrown, type ThrownFailure, toFailure, toLoggedError } from '../failure.ts';
-import type { Run } from '../run.ts';
+import type { Run, StepSlots } from '../run.ts';
 import type { RunScope } from '../run-scope.ts';
 import type { Attempt } from './attempt.ts';
 import { AttemptContext } from './attempt-context.ts';
@@ -81,7 +83,35 @@ function make(attempt: Attempt, ready: CompiledAgentStep, store: StoreRecord): M
   } catch (thrown) {
     return store(toFailedAttempt(attempt, thrown));
   }
-  return beginAttempt(context, attempt, store);
+  const { limit } = ready;
+  const { slots } = attempt.scope.run.ports;
+  return limit && slots ? beginInSlot(limit, slots, context, attempt, store) : beginAttempt(context, attempt, store);
+}
+
+async function beginInSlot(
+  { of, key: keyOf }: NonNullable<CompiledAgentStep['limit']>,
+  slots: StepSlots,
+  context: AttemptContext,
+  attempt: Attempt,
+  store: StoreRecord,
+): Promise<Made> {
+  const { scope, key: stepKey, step } = attempt;
+  const { cancellation, run } = scope;
+  let key: string;
+  try {
+    key = keyOf ? readKey(keyOf(scope.begin(stepKey, 'concurrency'))) : '';
+  } catch (thrown) {
+    const reason = typeof thrown === 'string' ? `\`concurrency.key\` of agent \`${step.name}\` ${thrown}` : undefined;
+    return store(toFailedAttempt(attempt, reason ? new OrchestratorError('INVALID_INPUT', reason) : thrown));
+  }
+  const holder = { executionId: run.accepted.id, key: stepKey };
+  const giveBack = await unlessStopped(cancellation, (signal) => slots.take({ ...of, key }, holder, signal));
+  if (!giveBack) return undefined;
+  try {
+    return cancellation.reason === undefined ? await beginAttempt(context, attempt, store) : undefined;
+  } finally {
+    giveBack();
+  }
 }
 
 /** Runs the operation. Right before that, and nowhere else, it checks that no other worker can have resumed the run. */

@@ -16,7 +16,8 @@ import { readList, toTextColumn } from '../tables/columns.ts';
 import { countCharges, isOverLimit, RUNNING, slotRows } from '../tables/count-charges.ts';
 import type { Names } from '../tables/names.ts';
 import { aliveIn } from './commit-statements.ts';
-import { createQueues, queueNews } from './queue-tables.ts';
+import { queueNews } from './queue-statements.ts';
+import { createQueues } from './queue-tables.ts';
 import { ACCEPTED } from './record-columns.ts';
 import type { SignalsTable } from './signals-table.ts';
 

@@ -19,7 +19,8 @@ import { CHARGE, DELIVERY, EXPECTS, GATED, SETTLE, START, STATE, STEP, TAG, toAr
 import { createRefusals, type Written } from './explain-refusal.ts';
 import { createFastCommit } from './fast-commit.ts';
 import { isFenceCheck, needsTransaction, planWrites, type Write } from './plan-writes.ts';
-import { createQueues, NO_CALLERS } from './queue-tables.ts';
+import { NO_CALLERS } from './queue-statements.ts';
+import { createQueues } from './queue-tables.ts';
 import type { SignalsTable } from './signals-table.ts';
 
 export interface CommitDependencies {

@@ -1,23 +1,27 @@
 /** What is said about limits, and what holds executions up. */
 
+import { limitId } from '../../../../engine/execution/limits/flow-limit.ts';
 import type { ExecutionStore } from '../../../../engine/storage/storage.port.ts';
 import { readNumber, readText } from '../../sql/columns.ts';
-import { closeRates, putNamedLimits } from '../../sql/queues/claim-queues.ts';
+import { closeRates, putNamedLimits, takeStepSlot } from '../../sql/queues/claim-queues.ts';
 import { readLimitStates, rowsOfLimits } from '../../sql/queues/limit-state.ts';
 import { fullLimits, MAX_AHEAD } from '../../sql/queues/limit-waits.ts';
+import { KnownLimits } from '../../sql/queues/queue-cursor.ts';
 import { runLater } from '../../sql/queues/steps.ts';
 import { limitsOfQueue } from '../../sql/queues/take-turns.ts';
 import { type SqlClient, statement, toArray } from '../drivers/driver.ts';
 import { toTextColumn } from '../tables/columns.ts';
 import type { Names } from '../tables/names.ts';
-import { createQueues, isTakenIn, LIMIT, NO_CALLERS } from './queue-tables.ts';
+import { isTakenIn, LIMIT, NO_CALLERS } from './queue-statements.ts';
+import { createQueues } from './queue-tables.ts';
 
 /** The methods of the storage port in this file. */
-export type LimitViews = Pick<ExecutionStore, 'putLimits' | 'closeLimits' | 'limitWaits'>;
+export type LimitViews = Pick<ExecutionStore, 'putLimits' | 'closeLimits' | 'takeSlot' | 'freeSlot' | 'limitWaits'>;
 
 export function createLimitViews(client: SqlClient, names: Names, namespace: string): LimitViews {
   const { executions, limits, slots } = names;
   const queuesOn = createQueues(names, namespace, NO_CALLERS);
+  const stored = new KnownLimits();
   const selectQueue = statement(
     `SELECT e.queue, e.due_at, (
       SELECT count(*) FROM (
@@ -34,6 +38,9 @@ export function createLimitViews(client: SqlClient, names: Names, namespace: str
   return {
     putLimits: (given) =>
       given.length === 0 ? undefined : client.transaction((on) => runLater(putNamedLimits(queuesOn(on), given))),
+    takeSlot: (limit, step, now) =>
+      stored.during(() => client.transaction((on) => runLater(takeStepSlot(queuesOn(on), stored, limit, step, now)))),
+    freeSlot: (limit, step) => queuesOn(client).freeStepSlot(limitId(limit), step),
     closeLimits: (given, until) => client.transaction((on) => runLater(closeRates(queuesOn(on), given, until))),
     async limitWaits(id, now) {
       const [row] = (await client.run(selectQueue, [namespace, toTextColumn(id), now])).rows;

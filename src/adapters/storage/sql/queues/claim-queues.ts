@@ -9,6 +9,7 @@
  * - A queue whose limit is full is `blocked_by` it, until an execution under that limit is freed, or until more may begin under a rate.
  */
 
+import type { StepOfExecution } from '../../../../engine/execution/execution-store.port.ts';
 import { type FlowLimit, isFair, limitId, RATE } from '../../../../engine/execution/limits/flow-limit.ts';
 import {
   closeRate,
@@ -136,6 +137,20 @@ export function* putNamedLimits(
   const changed = yield* wait(on.putLimits(named, true));
   const names = named.filter(({ name }) => changed.includes(namedId(name))).map(({ name }) => name);
   if (names.length > 0) yield* wait(on.wakeNamed(names));
+}
+
+/** Takes a slot for a step. In a transaction. @returns false if none is free, or if nobody holds the execution */
+export function* takeStepSlot(
+  on: Pick<QueueTables<never>, 'putLimits' | 'readLimits' | 'putStepSlot'>,
+  stored: KnownLimits,
+  limit: FlowLimit,
+  step: StepOfExecution,
+  now: number,
+): Steps<boolean> {
+  yield* putNewLimits(on, stored, [{ limits: [limit] }]);
+  const id = limitId(limit);
+  const state = (yield* wait(on.readLimits([id]))).get(id);
+  return state !== undefined && (yield* wait(on.putStepSlot(id, step, freeOf(state, now) <= 0)));
 }
 
 /** Closes rates until an instant (Unix ms). In a transaction. */

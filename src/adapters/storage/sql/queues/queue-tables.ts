@@ -1,6 +1,7 @@
 /** What a database does for queues of executions that run under limits. */
 
 import type { MaybePromise } from '../../../../engine/base/maybe-promise.ts';
+import type { StepOfExecution } from '../../../../engine/execution/execution-store.port.ts';
 import type { FlowLimit, ListedExecution } from '../../../../engine/execution/limits/flow-limit.ts';
 import type { RateUse } from '../../../../engine/execution/limits/rate-window.ts';
 import type { LimitState } from './limit-state.ts';
@@ -114,6 +115,10 @@ export interface QueueTables<Row> {
     row: Row,
   ): Pick<TakenSlot, 'execution' | 'epoch'> & { readonly queue: string; readonly kept?: string | undefined };
   putSlots(slots: readonly TakenSlot[]): MaybePromise<unknown>;
+  /** Stores the slot of a step under the present epoch of its execution. @returns false if nobody holds that, or if it is full and the step had none */
+  putStepSlot(limit: string, step: StepOfExecution, isFull: boolean): MaybePromise<boolean>;
+  /** Removes it, and looks at queues that the limit blocks. */
+  freeStepSlot(limit: string, step: StepOfExecution): MaybePromise<unknown>;
   /** Queues that are blocked, or in which nothing is due any more, are not ready any more. One in which nothing is due is not blocked. */
   settle(
     queues: readonly { readonly id: string; readonly blockedBy: string | null }[],

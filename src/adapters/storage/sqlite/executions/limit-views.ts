@@ -1,9 +1,11 @@
 /** What is said about limits, and what holds executions up. */
 
+import { limitId } from '../../../../engine/execution/limits/flow-limit.ts';
 import type { ExecutionStore } from '../../../../engine/storage/storage.port.ts';
-import { closeRates, putNamedLimits } from '../../sql/queues/claim-queues.ts';
+import { closeRates, putNamedLimits, takeStepSlot } from '../../sql/queues/claim-queues.ts';
 import { readLimitStates, rowsOfLimits } from '../../sql/queues/limit-state.ts';
 import { fullLimits, MAX_AHEAD } from '../../sql/queues/limit-waits.ts';
+import { KnownLimits } from '../../sql/queues/queue-cursor.ts';
 import { runNow } from '../../sql/queues/steps.ts';
 import { limitsOfQueue } from '../../sql/queues/take-turns.ts';
 import type { RunTransaction, SqlConnection } from '../drivers/driver.ts';
@@ -11,7 +13,7 @@ import { toLiteral, toTextColumn } from '../tables/columns.ts';
 import { createQueues, isTakenIn } from './queue-tables.ts';
 
 /** The methods of the storage port in this file. */
-export type LimitViews = Pick<ExecutionStore, 'putLimits' | 'closeLimits' | 'limitWaits'>;
+export type LimitViews = Pick<ExecutionStore, 'putLimits' | 'closeLimits' | 'takeSlot' | 'freeSlot' | 'limitWaits'>;
 
 export function createLimitViews(
   connection: SqlConnection,
@@ -20,6 +22,7 @@ export function createLimitViews(
 ): LimitViews {
   const here = `namespace = ${toLiteral(namespace)}`;
   const queues = createQueues(connection, namespace);
+  const stored = new KnownLimits();
   const prepare = () => ({
     queue: connection.prepare(`SELECT e.queue, e.due_at, (
       SELECT count(*) FROM (
@@ -38,6 +41,9 @@ export function createLimitViews(
   return {
     putLimits: (given) =>
       given.length === 0 ? undefined : transaction(() => runNow(putNamedLimits(queues.tables(), given))),
+    takeSlot: (limit, step, now) =>
+      stored.during(() => transaction(() => runNow(takeStepSlot(queues.tables(), stored, limit, step, now)))),
+    freeSlot: (limit, step) => transaction(() => queues.tables().freeStepSlot(limitId(limit), step)),
     closeLimits: (given, until) => transaction(() => runNow(closeRates(queues.tables(), given, until))),
     limitWaits(id, now) {
       prepared ??= prepare();

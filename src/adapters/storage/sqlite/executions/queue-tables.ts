@@ -110,6 +110,7 @@ export function createQueues(connection: SqlConnection, namespace: string): Queu
       GROUP BY limit_id`,
     ),
     ...groupStatements(connection, here),
+    ...stepStatements(connection, here, toLiteral(namespace)),
     ...ruleStatements(connection, here, toLiteral(namespace)),
     selectDue: connection.prepare(
       `SELECT 1 FROM ensemble_executions WHERE ${here} AND queue = ? AND due_at IS NOT NULL AND due_at <= ? LIMIT 1`,
@@ -119,7 +120,7 @@ export function createQueues(connection: SqlConnection, namespace: string): Queu
     ),
     putSlot: connection.prepare(
       `INSERT INTO ensemble_slots (namespace, limit_id, execution, epoch, held, listed) VALUES (${toLiteral(namespace)}, ?, ?, ?, ?, ?)
-      ON CONFLICT (namespace, limit_id, execution) DO UPDATE SET epoch = excluded.epoch`,
+      ON CONFLICT (namespace, limit_id, execution, step) DO UPDATE SET epoch = excluded.epoch`,
     ),
     settle: connection.prepare(
       `UPDATE ensemble_queues SET ready = 0, blocked_by = CASE WHEN ${isDue} THEN ? END, blocked_at = ?
@@ -256,6 +257,13 @@ export function createQueues(connection: SqlConnection, namespace: string): Queu
           ...{ queue: queue as string, execution: id as string, epoch: epoch as number },
           ...(typeof kept === 'string' && { kept }),
         }),
+        putStepSlot: (limit, { executionId, key }, isFull) =>
+          on.putStepSlot.run([limit, key, executionId, isFull ? 1 : 0, limit, key]) > 0,
+        freeStepSlot(limit, { executionId, key }) {
+          on.deleteStepSlot.run([limit, executionId, key]);
+          if (on.selectBlocked.all([limit]).length > 0 || inGroups(limit, FAIR_QUEUES, LAST, 1).length > 0)
+            on.insertWake.run([limit, '[]', 0]);
+        },
         putSlots(slots) {
           for (const { limit, execution, epoch, held, listed } of slots)
             on.putSlot.run([limit, execution, epoch, held ? 1 : null, listed ? 1 : null]);
@@ -279,6 +287,21 @@ function groupStatements(connection: SqlConnection, here: string) {
     ),
     selectBlockedOfGroups: connection.prepare(
       `SELECT id FROM ensemble_queues WHERE ${here} AND blocked_by = ? AND ${HAS_GROUP} AND id > ? AND id < ? ORDER BY id LIMIT ?`,
+    ),
+  };
+}
+
+/** The statements for steps that take slots. @param namespace - as a literal */
+function stepStatements(connection: SqlConnection, here: string, namespace: string) {
+  return {
+    putStepSlot: connection.prepare(
+      `INSERT INTO ensemble_slots (namespace, limit_id, execution, step, epoch)
+      SELECT ${namespace}, ?, e.id, ?, e.epoch FROM ensemble_executions AS e WHERE e.${here} AND e.id = ? AND e.owner IS NOT NULL AND (? = 0 OR EXISTS (
+        SELECT 1 FROM ensemble_slots AS s WHERE s.${here} AND s.limit_id = ? AND s.execution = e.id AND s.step = ? AND s.epoch = e.epoch))
+      ON CONFLICT (namespace, limit_id, execution, step) DO UPDATE SET epoch = excluded.epoch`,
+    ),
+    deleteStepSlot: connection.prepare(
+      `DELETE FROM ensemble_slots WHERE ${here} AND limit_id = ? AND execution = ? AND step = ?`,
     ),
   };
 }

@@ -81,6 +81,8 @@ function walkOperation(agent: Agent, name: string, at: At, walker: Walker): Type
     behaviour.input === undefined
       ? (at.input ?? (walker.outermost.input as Type))
       : valueType(behaviour.input, { ...at, path: agent.at('input') }, walker);
+  const limitKey = behaviour.concurrency?.key;
+  if (limitKey !== undefined) valueType(limitKey, { ...at, path: [...agent.at('concurrency'), 'key'] }, walker);
   const config = (isMap(behaviour.config) ? behaviour.config : {}) as JsonObject;
   const readsOnlyInput = operation?.readsOnlyInput?.(config) ?? false;
   const configAt = agent.at('config');
