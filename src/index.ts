@@ -43,6 +43,7 @@ export {
 } from './authoring/steps.ts';
 export { parseEnsemble } from './engine/definition/read/parse-ensemble.ts';
 export type * from './engine/ensemble/ensemble.ts';
+export type * from './engine/ensemble/flow-control.ts';
 
 // The orchestrator
 export type {

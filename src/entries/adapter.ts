@@ -57,6 +57,7 @@ export type {
   ExecutionTrigger,
   FinalStatus,
   PendingWait,
+  StepWaitKind,
 } from '../engine/execution/execution.ts';
 // Records
 export {

@@ -203,8 +203,9 @@ export function createQueues(connection: SqlConnection, namespace: string): Queu
         },
         lockOfGroups: (blockedBy, groups, most) =>
           groups.flatMap(({ group, after }) => {
-            const later = inGroups(blockedBy, after > group ? after : group, group + AFTER_GROUP, most);
-            const first = after > group ? inGroups(blockedBy, group, `${after}\0`, most) : [];
+            const isLater = after > group;
+            const later = inGroups(blockedBy, isLater ? after : group, group + AFTER_GROUP, most);
+            const first = isLater ? inGroups(blockedBy, group, `${after}\0`, most) : [];
             return [...later, ...first];
           }),
         readLimits(limits) {
