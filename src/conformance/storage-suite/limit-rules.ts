@@ -173,7 +173,7 @@ export function limitRuleCases(it: StorageCase): void {
     same(found, [1, 2, 3], 'claimed, one each second');
   });
 
-  it('takeSlot: a step has a slot besides executions, until it gives it back or nobody holds its execution any more', async (storage) => {
+  it('takeSlot, freeSlot: a step has a slot besides executions, until it gives it back or nobody holds its execution any more', async (storage) => {
     await register(storage);
     const { executions } = storage;
     const bank = limit({ name: 'shared/bank', key: '', max: 2 });
