@@ -133,7 +133,10 @@ function startProcess(
     opts: ExecuteOptions | undefined,
     why?: () => Promise<Error | undefined>,
   ) => (opts?.dryRun ? result : awaited(result, why));
-  const driven = (handle: ExecutionHandle) => ({ ...handle, result: () => awaited(handle.result()) });
+  const driven = (handle: ExecutionHandle, opts?: ExecuteOptions) => ({
+    ...handle,
+    result: () => unlessDry(handle.result(), opts),
+  });
   const unsentSignal = async () => {
     const { executions } = await inner.executions.list({ status: 'waiting' });
     for (const { id, ensemble, waitingFor } of executions) {
@@ -156,9 +159,10 @@ function startProcess(
       unlessDry(inner.execute(name, input, opts), opts, unsentSignal),
     executeAgent: (name: string, input?: unknown, opts?: ExecuteOptions) =>
       unlessDry(inner.executeAgent(name, input, opts), opts),
-    start: async (name: string, input?: unknown, opts?: ExecuteOptions) => driven(await inner.start(name, input, opts)),
+    start: async (name: string, input?: unknown, opts?: ExecuteOptions) =>
+      driven(await inner.start(name, input, opts), opts),
     startAgent: async (name: string, input?: unknown, opts?: ExecuteOptions) =>
-      driven(await inner.startAgent(name, input, opts)),
+      driven(await inner.startAgent(name, input, opts), opts),
     executions: {
       ...inner.executions,
       retry: async (id: string, opts?: RetryOptions) => driven(await inner.executions.retry(id, opts)),

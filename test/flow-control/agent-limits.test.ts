@@ -1,26 +1,9 @@
 /** `concurrency` of an agent: how many attempts are made at once, over all executions and processes. */
 
 import { describe, expect, it } from 'vitest';
-import { postgresStorage } from '../../src/adapters/storage/postgres/postgres-storage.ts';
-import { sqliteStorage } from '../../src/adapters/storage/sqlite/sqlite-storage.ts';
 import { createTestOrchestrator } from '../../src/entries/testing.ts';
-import { createOrchestrator, memoryStorage, type Storage } from '../../src/index.ts';
-import { createDatabase, findServer } from '../storage/postgres-server.ts';
-import { newFile } from '../storage/sqlite-files.ts';
-
-const isThere = await findServer();
-
-/** For each process, a storage over the same data. */
-const STORES: Record<string, () => Promise<Storage[]>> = {
-  memory: async () => [memoryStorage()],
-  SQLite: async () => [sqliteStorage({ path: newFile() })],
-  ...(isThere && {
-    async Postgres() {
-      const database = await createDatabase();
-      return [1, 2].map(() => postgresStorage({ pool: database.pool({ max: 4 }) }));
-    },
-  }),
-};
+import { createOrchestrator } from '../../src/index.ts';
+import { STORES } from './stores.ts';
 
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 

@@ -1,15 +1,10 @@
 /** `debounce` and `batch`: several starts make one execution. */
 
 import { describe, expect, it } from 'vitest';
-import { postgresStorage } from '../../src/adapters/storage/postgres/postgres-storage.ts';
-import { sqliteStorage } from '../../src/adapters/storage/sqlite/sqlite-storage.ts';
 import { describeWaits } from '../../src/cli/progress/describe-waits.ts';
 import { createTestOrchestrator } from '../../src/entries/testing.ts';
-import { createOrchestrator, type Storage } from '../../src/index.ts';
-import { createDatabase, findServer } from '../storage/postgres-server.ts';
-import { newFile } from '../storage/sqlite-files.ts';
-
-const isThere = await findServer();
+import { createOrchestrator } from '../../src/index.ts';
+import { STORES } from './stores.ts';
 
 /** An app whose ensemble notes each input that it runs with. */
 function app(rules: object, options: object = {}) {
@@ -263,17 +258,6 @@ describe('definitions', () => {
     expect(() => app(rules)).toThrow(message);
   });
 });
-
-/** For each process, a storage over the same data. A SQLite file has one process. */
-const STORES: Record<string, () => Promise<Storage[]>> = {
-  SQLite: async () => [sqliteStorage({ path: newFile() })],
-  ...(isThere && {
-    async Postgres() {
-      const database = await createDatabase();
-      return [1, 2].map(() => postgresStorage({ pool: database.pool({ max: 4 }) }));
-    },
-  }),
-};
 
 describe.each(Object.entries(STORES))('in processes on %s', (_name, open) => {
   const processes = async (rules: object) => {

@@ -228,6 +228,14 @@ describe('createTestOrchestrator', () => {
     expect([again.status, again.duration, again.agents[0]?.output]).toEqual(['completed', 1000, 4]);
   });
 
+  it('a dry run ends by itself, without time that advances; its waits take none', async () => {
+    const { orchestrator, clock, ran } = scene([ok('a'), { sleep: '1h' }]);
+    const handle = await orchestrator.start('e', {}, { dryRun: true });
+    const ends = [await orchestrator.execute('e', {}, { dryRun: true }), await handle.result()];
+    expect(ends.map(({ status }) => status)).toEqual(['completed', 'completed']);
+    expect([ran, clock.monotonic()]).toEqual([[], 0]);
+  });
+
   it('time advances for close, too: a run that waits for a signal does not block a test', async () => {
     const { orchestrator, clock } = scene([{ wait: 'approved' }]);
     const handle = await orchestrator.start('e');

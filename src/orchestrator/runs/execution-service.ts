@@ -3,6 +3,7 @@
 import type { Plans } from '../../engine/access/rules/plans.ts';
 import { isOrchestratorError } from '../../engine/base/errors.ts';
 import { andThen, isPromise, type MaybePromise } from '../../engine/base/maybe-promise.ts';
+import type { Gather } from '../../engine/compiled/compiled-ensemble.ts';
 import type { ResolveComponent } from '../../engine/component/component-source.port.ts';
 import type { EventData, EventKind } from '../../engine/events/event.ts';
 import { METRICS } from '../../engine/events/measurement.ts';
@@ -181,8 +182,8 @@ export function createExecutionService(dependencies: ExecutionServiceDependencie
     }
   };
   const gatherStart = createGatherStart({ ...dependencies, records, engine, begin });
-  const share = async (start: Omit<Start, 'keeps'>, options: ExecuteOptions) =>
-    toEarlier(await gatherStart(start, options), undefined);
+  const share = async (gather: Gather, start: Omit<Start, 'keeps'>, options: ExecuteOptions) =>
+    toEarlier(await gatherStart(gather, start, options), undefined);
   /** A dry run ends within the call. What it does is stored with its end. */
   const startDry = async (current: LoadedEnsemble, given: unknown, options: ExecuteOptions, dry: DryRunOptions) => {
     checkExecuteOptions(options);
@@ -206,7 +207,8 @@ export function createExecutionService(dependencies: ExecutionServiceDependencie
     const input = readInput(ensemble, given);
     const execution = accept(ensemble, isPromise(input) ? await input : input, options, true, undefined, chosen?.id);
     const how = beginOptions(ensemble, execution, { overLimit: 'refuse', ...options }, false);
-    if (ensemble.compiled.gather) return (await share({ ensemble, execution, how }, options)).result();
+    const { gather } = ensemble.compiled;
+    if (gather) return (await share(gather, { ensemble, execution, how }, options)).result();
     if (isOnce(options)) return (await beginOnce({ ensemble, execution, how, keeps: false })).result();
     const begun = engine.begin(execution, toLoadedDefinition(ensemble), how);
     return await andThen(begun, (run) => result(execution.id, run));
@@ -223,8 +225,8 @@ export function createExecutionService(dependencies: ExecutionServiceDependencie
     const isAwaited = origin === undefined && (options.trigger !== 'http' || options.overLimit === 'refuse');
     const execution = accept(ensemble, isPromise(input) ? await input : input, options, isAwaited, origin, chosen?.id);
     const begins = beginOptions(ensemble, execution, options, true);
-    if (ensemble.compiled.gather)
-      return share({ ensemble, execution, how: { ...begins, steps: origin?.steps } }, options);
+    const { gather } = ensemble.compiled;
+    if (gather) return share(gather, { ensemble, execution, how: { ...begins, steps: origin?.steps } }, options);
     const how = origin || within ? { ...begins, within, ...(origin && { steps: origin.steps }) } : begins;
     const start = { ensemble, execution, how, keeps: options.events !== false && !within };
     return isOnce(options) ? beginOnce(start) : begin(start);

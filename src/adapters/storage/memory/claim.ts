@@ -1,7 +1,11 @@
 /** Claims free executions that are due, finds when the next one is due and what holds it up, and counts the queue. */
 
-import { type ExecutionStore, MAX_POSITION } from '../../../engine/execution/execution-store.port.ts';
-import { limitId } from '../../../engine/execution/limits/flow-limit.ts';
+import {
+  type ExecutionStore,
+  MAX_POSITION,
+  type StepOfExecution,
+} from '../../../engine/execution/execution-store.port.ts';
+import { type FlowLimit, limitId } from '../../../engine/execution/limits/flow-limit.ts';
 import type { ClaimedExecution } from '../../../engine/execution/stored-execution.ts';
 import { freeOf } from './limits.ts';
 import { expire, freeStepSlot, type MemoryState, setWorker } from './memory-state.ts';
@@ -12,6 +16,9 @@ type Claiming = Pick<
   ExecutionStore,
   'claim' | 'take' | 'poll' | 'countQueued' | 'putLimits' | 'closeLimits' | 'takeSlot' | 'freeSlot' | 'limitWaits'
 >;
+
+/** Identifies the slot of a step in its execution. */
+const placeOf = (limit: FlowLimit, { key }: StepOfExecution) => `${limitId(limit)} ${key}`;
 
 export function createClaiming(state: MemoryState): Claiming {
   const { executions, workers, due, slots, limits } = state;
@@ -55,19 +62,18 @@ export function createClaiming(state: MemoryState): Claiming {
     countQueued: (limit) => Math.min(state.queued, limit),
     putLimits: (given) => due.freed(limits.put(given)),
     closeLimits: limits.close,
-    takeSlot(limit, { executionId, key }, now) {
-      const stored = executions.get(executionId);
+    takeSlot(limit, step, now) {
+      const stored = executions.get(step.executionId);
       if (stored?.worker === undefined) return false;
-      if (stored.stepSlots?.has(`${limitId(limit)} ${key}`)) return true;
-      const taken = limits.enter(limit, now);
-      if (!taken) return false;
       stored.stepSlots ??= new Map();
-      stored.stepSlots.set(`${taken.id} ${key}`, taken);
-      return true;
+      const place = placeOf(limit, step);
+      const taken = stored.stepSlots.get(place) ?? limits.enter(limit, now);
+      if (taken) stored.stepSlots.set(place, taken);
+      return taken !== undefined;
     },
-    freeSlot(limit, { executionId, key }) {
-      const stored = executions.get(executionId);
-      if (stored) freeStepSlot(state, stored, `${limitId(limit)} ${key}`);
+    freeSlot(limit, step) {
+      const stored = executions.get(step.executionId);
+      if (stored) freeStepSlot(state, stored, placeOf(limit, step));
     },
     limitWaits(id, now) {
       const { limits: of, dueAt } = executions.get(id) ?? {};

@@ -102,12 +102,13 @@ export function createDueQueue(
     if (same?.size === 0) lanesOf.delete(limits.queue);
   };
 
-  /** While a limit has free slots, the lanes that wait for one get a turn, one after the other. */
+  /** What has one turn: a lane, or the group of a lane. */
   const unitOf = (key: string) => {
     const { limits } = lanes.get(key) as Lane;
     return (limits && groupOf(limits.queue)) ?? key;
   };
   const pushTurn = (key: string) => turns.push(key, unitOf(key));
+  /** While a limit has free slots, the lanes that wait for one get a turn, one after the other. */
   const freed = (all: Iterable<HeldLimit>) => {
     for (const limit of all) {
       const key = freeAt(limit) <= lastNow ? limit.parked.shift() : undefined;

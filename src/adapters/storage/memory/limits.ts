@@ -162,6 +162,13 @@ export function memoryLimits(describe: (id: string) => ListedExecution | undefin
     const { max, since, rate } = newLimit(given);
     Object.assign(limit, { max, since, rate });
   };
+  /** The limit that is known, with the newest number. */
+  const current = (given: FlowLimit): HeldLimit => {
+    const limit = known.get(limitId(given)) ?? newLimit(given);
+    renew(limit, given);
+    known.set(limit.id, limit);
+    return limit;
+  };
   return {
     join(id, limits, now) {
       if (known.size > sweepAt) {
@@ -171,25 +178,17 @@ export function memoryLimits(describe: (id: string) => ListedExecution | undefin
       const all = limits
         .filter((given) => !isFair(given))
         .map((given) => {
-          const at = limitId(given);
-          const limit = known.get(at) ?? newLimit(given);
-          renew(limit, given);
+          const limit = current(given);
           limit.open += 1;
           if (isListed(given)) limit.listed.add(id);
-          known.set(at, limit);
           return { given, limit };
         });
       const of = (queue: string, some: typeof all): HeldLimits => ({ queue, all: some.map(({ limit }) => limit) });
       const later = queueAfterBegin(limits);
+      const needed = all.filter(({ given }) => given.period === undefined && !given.hold);
       return {
         first: of(queueOf(limits), all),
-        later:
-          later === undefined
-            ? undefined
-            : of(
-                later,
-                all.filter(({ given }) => given.period === undefined && !given.hold),
-              ),
+        later: later === undefined ? undefined : of(later, needed),
         kept: all.flatMap(({ given, limit }) => (given.hold ? [limit] : [])),
       };
     },
@@ -203,9 +202,7 @@ export function memoryLimits(describe: (id: string) => ListedExecution | undefin
       });
     },
     enter(given, now) {
-      const limit = known.get(limitId(given)) ?? newLimit(given);
-      renew(limit, given);
-      known.set(limit.id, limit);
+      const limit = current(given);
       if (freeOf(limit, now) <= 0) return undefined;
       limit.held += 1;
       limit.open += 1;

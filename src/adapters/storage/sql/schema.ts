@@ -6,7 +6,7 @@
  */
 
 import { OrchestratorError } from '../../../engine/base/errors.ts';
-import { FAIR_QUEUES } from '../../../engine/execution/limits/flow-limit.ts';
+import { HAS_GROUP, HAS_NO_GROUP } from './queues/queue-tables.ts';
 
 /** The version of the first schema. Stores that an earlier one made are refused: no release had it. */
 export const FIRST_VERSION = 17;
@@ -125,8 +125,8 @@ export const LIMITS = `
     blocked_at bigint, ready boolean NOT NULL, namespace LABEL NOT NULL, id LABEL NOT NULL, blocked_by LABEL,
     PRIMARY KEY (namespace, id)) /* small */ ${CHANGED};
   CREATE INDEX queues_ready ON $.queues (namespace, id) WHERE ready;
-  CREATE INDEX queues_blocked ON $.queues (namespace, blocked_by, blocked_at) WHERE blocked_by IS NOT NULL AND id < '${FAIR_QUEUES}';
-  CREATE INDEX queues_blocked_of_groups ON $.queues (namespace, blocked_by, id) WHERE blocked_by IS NOT NULL AND id > '${FAIR_QUEUES}';
+  CREATE INDEX queues_blocked ON $.queues (namespace, blocked_by, blocked_at) WHERE blocked_by IS NOT NULL AND ${HAS_NO_GROUP};
+  CREATE INDEX queues_blocked_of_groups ON $.queues (namespace, blocked_by, id) WHERE blocked_by IS NOT NULL AND ${HAS_GROUP};
   CREATE TABLE $.limits (
     since bigint NOT NULL, max integer NOT NULL, burst integer, period bigint, namespace LABEL NOT NULL, id LABEL NOT NULL,
     name LABEL NOT NULL, used text, PRIMARY KEY (namespace, id)) /* small */ ${CHANGED};

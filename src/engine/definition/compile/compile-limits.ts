@@ -2,7 +2,7 @@
 
 import { hashText } from '../../base/bytes/hash.ts';
 import { isOrchestratorError, OrchestratorError } from '../../base/errors.ts';
-import type { Json } from '../../base/json/json.ts';
+import { formatPath, type Json } from '../../base/json/json.ts';
 import { suggestName } from '../../base/suggest-name.ts';
 import { type Duration, toMs } from '../../base/time/duration.ts';
 import { describeValue, quoted } from '../../base/wording.ts';
@@ -46,9 +46,7 @@ export function compileLimits(
   context: FlowContext,
 ): LimitsOf | undefined {
   if (concurrency.length + rate.length === 0 && fair === undefined) return undefined;
-  const names = namesBefore(known);
-  const fields = createFieldCompiler(names, context.host, context.report);
-  const compiler = { fields, context, env: known.env };
+  const compiler = compilerBefore(known, context);
   const nameOf = (i: number) => (i === 0 ? name : `${name}[${i}]`);
   const groups = fair === undefined ? [] : compileFair(fair, nameOf, compiler);
   const rules = [
@@ -113,6 +111,11 @@ interface RuleCompiler {
   readonly fields: FieldCompiler;
   readonly context: FlowContext;
   readonly env: KnownNames['env'];
+}
+
+function compilerBefore(known: KnownNames, context: FlowContext): RuleCompiler {
+  const fields = createFieldCompiler(namesBefore(known), context.host, context.report);
+  return { fields, context, env: known.env };
 }
 
 function compileConcurrency(rule: ConcurrencyRule, own: string, at: Path, compiler: RuleCompiler): CompiledRule {
@@ -181,9 +184,9 @@ export function compileGather(
   const { debounce, batch, priority } = definition;
   const rule = debounce ?? batch;
   if (!rule) return undefined;
-  const { report, dropped, host } = context;
+  const { report, dropped } = context;
   const kind = debounce ? 'debounce' : 'batch';
-  const compiler = { fields: createFieldCompiler(namesBefore(known), host, report), context, env: known.env };
+  const compiler = compilerBefore(known, context);
   if (debounce && batch)
     report({ path: ['batch'], message: '`debounce` and `batch` are both given; keep one of them' });
   const refuse = (path: Path, what: string, why: string) =>
@@ -228,8 +231,7 @@ export function compilePriority(
 ): Compute<number> | undefined {
   if (priority === undefined || priority === 0) return undefined;
   if (typeof priority === 'number') return () => priority;
-  const fields = createFieldCompiler(namesBefore(known), context.host, context.report);
-  return compute(priority, ['priority'], { fields, context, env: known.env }, readPriority);
+  return compute(priority, ['priority'], compilerBefore(known, context), readPriority);
 }
 
 /** ms in which an execution must begin. Undefined: any time. */
@@ -292,7 +294,7 @@ function compute<T>(
       path.at(-1) === 'key' || path[0] === 'fair' ? '`${input.customer}`' : "`${input.tier == 'premium' ? 10 : 1}`";
     context.report({ path, message: `must read the input, such as ${example}` });
   }
-  const field = path.map((part, i) => (typeof part === 'number' ? `[${part}]` : `${i > 0 ? '.' : ''}${part}`)).join('');
+  const field = formatPath(path);
   return (input, now) => {
     try {
       return read(evaluated(evaluate, input, now, env));

@@ -26,6 +26,7 @@ import type { RecordReader, Storage } from '../../../engine/storage/storage.port
 import type { LoadedEnsemble } from '../../definitions/load-definitions.ts';
 import type { ExecuteOptions } from './execute-options.ts';
 import { newestOf, reusedKey } from './find-first.ts';
+import { inputOfFirst } from './new-execution.ts';
 
 const [OPEN, TAKEN] = ['gather', 'gathered'];
 const MAX_TRIES = 100;
@@ -45,7 +46,7 @@ export interface GatherDependencies {
 }
 
 /** @returns the id of the execution that takes a start */
-export type GatherStart = (start: SharedStart, options: ExecuteOptions) => Promise<string>;
+export type GatherStart = (gather: Gather, start: SharedStart, options: ExecuteOptions) => Promise<string>;
 
 interface SharedStart {
   readonly ensemble: LoadedEnsemble;
@@ -178,15 +179,12 @@ export function createGatherStart(dependencies: GatherDependencies): GatherStart
     }
   };
 
-  return async ({ ensemble, execution: start, how }, options) => {
-    const { gather } = ensemble.compiled;
-    refuseShared(options, gather as Gather);
-    const { createdAt } = start;
-    const one = gather?.kind === 'batch' ? (start.input as readonly Json[])[0] : start.input;
-    const key = (gather as Gather).key(one ?? null, createdAt);
+  return async (gather, { ensemble, execution: start, how }, options) => {
+    refuseShared(options, gather);
+    const key = gather.key(inputOfFirst(gather, start.input), start.createdAt);
     return inTurn(`${start.ensemble} ${key}`, async () => {
       for (let tries = 0; tries < MAX_TRIES; tries++) {
-        const id = await tryOnce(ensemble, start, how, { gather: gather as Gather, key });
+        const id = await tryOnce(ensemble, start, how, { gather, key });
         if (id !== undefined) return id;
       }
       const message = `too many starts of \`${start.ensemble}\` with the key ${JSON.stringify(key)} came at the same time; try again`;
@@ -246,17 +244,18 @@ function nextOf(
   };
 }
 
-/** @throws INVALID_REQUEST for what can't be said of a start that may share its execution with others */
-function refuseShared({ id, signal, transaction }: ExecuteOptions, { kind }: Gather): void {
-  const [what, instead] =
-    id !== undefined
-      ? ['`id`', 'use `idempotencyKey`']
-      : signal !== undefined
-        ? ['`signal`', 'cancel the execution by its id']
-        : transaction !== undefined
-          ? ['`transaction`', 'start it after the commit']
-          : [];
-  if (what === undefined) return;
-  const message = `${what} can't be used with an ensemble that has \`${kind}\`: several starts share an execution; ${instead}`;
-  throw new OrchestratorError('INVALID_REQUEST', message);
+/** What can't be said of a start that may share its execution with others, and what to do instead. */
+const NOT_SHARED = {
+  id: 'use `idempotencyKey`',
+  signal: 'cancel the execution by its id',
+  transaction: 'start it after the commit',
+} as const;
+
+/** @throws INVALID_REQUEST */
+function refuseShared(options: ExecuteOptions, { kind }: Gather): void {
+  for (const [option, instead] of Object.entries(NOT_SHARED)) {
+    if (options[option as keyof typeof NOT_SHARED] === undefined) continue;
+    const message = `\`${option}\` can't be used with an ensemble that has \`${kind}\`: several starts share an execution; ${instead}`;
+    throw new OrchestratorError('INVALID_REQUEST', message);
+  }
 }

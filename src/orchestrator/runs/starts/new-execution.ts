@@ -1,7 +1,7 @@
 /** Builds a new execution, for all kinds of starts: a call, a schedule, a parent execution, a retry. */
 
 import type { Json } from '../../../engine/base/json/json.ts';
-import type { CompiledEnsemble } from '../../../engine/compiled/compiled-ensemble.ts';
+import type { CompiledEnsemble, Gather } from '../../../engine/compiled/compiled-ensemble.ts';
 import { PRIORITY_MS } from '../../../engine/execution/limits/flow-limit.ts';
 import type { NewExecution } from '../../../engine/execution/stored-execution.ts';
 
@@ -20,12 +20,17 @@ export interface EarlierEnd {
   readonly deadlineAt?: number | undefined;
 }
 
+/** The input of the first start of an execution, which rules about starts read: with `batch`, the input of the execution is a list. */
+export function inputOfFirst({ kind }: Gather, input: Json): Json {
+  return kind === 'batch' ? ((input as readonly Json[])[0] ?? null) : input;
+}
+
 /** @throws INVALID_INPUT for an input that gives a limit no key */
 export function newExecution(compiled: CompiledEnsemble, beginning: Beginning, earlier?: EarlierEnd): NewExecution {
   const { id, trigger, input: given, seed, createdAt, idempotencyKey, tags } = beginning;
-  const isList = compiled.gather?.kind === 'batch';
-  const input = isList && !beginning.isRecorded ? [given] : given;
-  const one = isList ? ((input as readonly Json[])[0] ?? null) : input;
+  const { gather } = compiled;
+  const input = gather?.kind === 'batch' && !beginning.isRecorded ? [given] : given;
+  const one = gather ? inputOfFirst(gather, input) : input;
   const execution: { -readonly [K in keyof NewExecution]: NewExecution[K] } = {
     id,
     ensemble: compiled.name,

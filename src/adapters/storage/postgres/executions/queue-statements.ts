@@ -3,6 +3,7 @@
 import { AFTER_GROUP, FAIR_QUEUES, GROUP_END } from '../../../../engine/execution/limits/flow-limit.ts';
 import { DUE_IN_POSTGRES } from '../../sql/due.ts';
 import { PAUSES_IN_POSTGRES } from '../../sql/pauses.ts';
+import { HAS_GROUP, HAS_NO_GROUP, isAnyBlocked } from '../../sql/queues/queue-tables.ts';
 import { byLimit, statement } from '../drivers/driver.ts';
 import type { Names } from '../tables/names.ts';
 
@@ -22,8 +23,7 @@ export const isTakenIn = (
 
 /** What is to be done in the queues of a namespace, in SQL. */
 export function queueNews({ queues, arrivals }: Names) {
-  const blocked = `EXISTS (SELECT FROM ${queues} WHERE namespace = $1 AND blocked_by IS NOT NULL`;
-  const isBlocked = `(${blocked} AND ${HAS_NO_GROUP}) OR ${blocked} AND ${HAS_GROUP}))`;
+  const isBlocked = isAnyBlocked(queues, 'namespace = $1 AND blocked_by IS NOT NULL');
   return {
     isReady: `EXISTS (SELECT FROM ${queues} WHERE namespace = $1 AND ready)`,
     isBlocked,
@@ -88,9 +88,6 @@ export function arrivalStatements({ executions, queues, limits, arrivals }: Name
     expire,
   };
 }
-
-const HAS_GROUP = `id > '${FAIR_QUEUES}'`;
-const HAS_NO_GROUP = `id < '${FAIR_QUEUES}'`;
 
 /** The statements that make queues ready which a limit blocks. */
 export function wakeStatements({ queues, limits }: Names) {
@@ -177,8 +174,7 @@ export function slotStatements({ executions, queues, slots, arrivals }: Names) {
   const freeStepSlot = statement(
     `WITH gone AS (DELETE FROM ${slots} WHERE namespace = $1 AND limit_id = $2 AND execution = $3 AND step = $4)
     INSERT INTO ${arrivals} (namespace, freed, queue, limits, due_at) SELECT $1, true, $2, '[]', 0
-    WHERE EXISTS (SELECT FROM ${queues} WHERE namespace = $1 AND blocked_by = $2 AND ${HAS_NO_GROUP})
-      OR EXISTS (SELECT FROM ${queues} WHERE namespace = $1 AND blocked_by = $2 AND ${HAS_GROUP})`,
+    WHERE ${isAnyBlocked(queues, 'namespace = $1 AND blocked_by = $2')}`,
   );
   return { putSlots, putStepSlot, freeStepSlot };
 }
@@ -214,8 +210,7 @@ export function claimStatements({ executions, queues, slots }: Names, callers: C
   const waitedFor = statement(
     `SELECT DISTINCT x.queue FROM unnest($2::text[], $3::text[], $4::boolean[]) x (queue, limit_id, shared)
     WHERE EXISTS (SELECT FROM ${executions} e WHERE e.namespace = $1 AND e.queue = x.queue AND e.due_at <= $5::bigint)
-      OR EXISTS (SELECT FROM ${queues} WHERE namespace = $1 AND blocked_by = x.limit_id AND ${HAS_NO_GROUP})
-      OR EXISTS (SELECT FROM ${queues} WHERE namespace = $1 AND blocked_by = x.limit_id AND ${HAS_GROUP})
+      OR ${isAnyBlocked(queues, 'namespace = $1 AND blocked_by = x.limit_id')}
       OR (x.shared AND EXISTS (SELECT FROM ${queues} q WHERE q.namespace = $1 AND q.ready))`,
     ['queue'],
   );

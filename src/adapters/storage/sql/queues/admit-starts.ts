@@ -45,6 +45,7 @@ export function limitedStart({ executionId: id, start, release }: CommitEntry): 
   const { limits } = start ?? {};
   if (!limits || (release && !limits.some(isListed))) return undefined;
   const counted = limits.filter((limit) => !isFair(limit));
+  if (counted.length === 0) return undefined;
   return { id, limits: counted, queue: queueOf(limits), isQueued: release !== undefined };
 }
 

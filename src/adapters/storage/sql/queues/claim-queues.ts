@@ -179,7 +179,7 @@ export function* claimFromQueues<Row>(
   if (ids.length === 0) return [];
   const limitsOf = new Map(ids.map((id) => [id, limitsOfQueue(id)]));
   const limits = [...new Set([...limitsOf.values()].flat())].sort();
-  const states = yield* wait(on.readLimits(limits));
+  const states = limits.length > 0 ? yield* wait(on.readLimits(limits)) : new Map<string, LimitState>();
   const free = freeOfAll(states, now);
   const freeFor = (id: string) => Math.min(...(limitsOf.get(id) ?? []).map((limit) => free.get(limit) ?? 0));
   const sizes = new Map<string, number>();

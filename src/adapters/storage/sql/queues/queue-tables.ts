@@ -2,9 +2,19 @@
 
 import type { MaybePromise } from '../../../../engine/base/maybe-promise.ts';
 import type { StepOfExecution } from '../../../../engine/execution/execution-store.port.ts';
-import type { FlowLimit, ListedExecution } from '../../../../engine/execution/limits/flow-limit.ts';
+import { FAIR_QUEUES, type FlowLimit, type ListedExecution } from '../../../../engine/execution/limits/flow-limit.ts';
 import type { RateUse } from '../../../../engine/execution/limits/rate-window.ts';
 import type { LimitState } from './limit-state.ts';
+
+/** Whether a row of queues is of a group, in SQL; word for word as in the partial indexes. */
+export const HAS_GROUP = `id > '${FAIR_QUEUES}'`;
+export const HAS_NO_GROUP = `id < '${FAIR_QUEUES}'`;
+
+/** Whether a limit blocks any queue, in SQL. Queues of groups have an index of their own. @param which - the rows, such as `blocked_by = $2` */
+export function isAnyBlocked(queues: string, which: string): string {
+  const rows = (kind: string) => `EXISTS (SELECT 1 FROM ${queues} WHERE ${which} AND ${kind})`;
+  return `(${rows(HAS_NO_GROUP)} OR ${rows(HAS_GROUP)})`;
+}
 
 /** Which queue is to be looked at. */
 export interface Arrival {

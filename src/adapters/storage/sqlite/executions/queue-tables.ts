@@ -12,7 +12,7 @@ import { readJson } from '../../sql/columns.ts';
 import { DUE_IN_SQLITE } from '../../sql/due.ts';
 import { PAUSES_IN_SQLITE } from '../../sql/pauses.ts';
 import { limitColumns, namedId, readLimitStates, rowsOfLimits } from '../../sql/queues/limit-state.ts';
-import type { QueueTables } from '../../sql/queues/queue-tables.ts';
+import { HAS_GROUP, HAS_NO_GROUP, isAnyBlocked, type QueueTables } from '../../sql/queues/queue-tables.ts';
 import type { SqlConnection, SqlRow, SqlValue } from '../drivers/driver.ts';
 import { toLiteral } from '../tables/columns.ts';
 import { HELD } from '../tables/names.ts';
@@ -42,8 +42,6 @@ const NO_ROWS: ClaimRows = {
   claim() {},
 };
 
-const HAS_GROUP = `id > '${FAIR_QUEUES}'`;
-const HAS_NO_GROUP = `id < '${FAIR_QUEUES}'`;
 /** Comes after the ids of all queues. */
 const LAST = '~';
 const idsOf = (rows: readonly SqlRow[]) => rows.map(({ id }) => id as string);
@@ -63,8 +61,7 @@ export function createQueues(connection: SqlConnection, namespace: string): Queu
     SELECT 1 FROM ensemble_executions WHERE ${here} AND queue = ensemble_queues.id AND due_at IS NOT NULL AND due_at <= ?)`;
   const selectReady = connection.prepare(`SELECT 1 FROM ensemble_queues WHERE ${here} AND ready LIMIT 1`);
   const selectBlocked = connection.prepare(
-    `SELECT 1 WHERE EXISTS (SELECT 1 FROM ensemble_queues WHERE ${here} AND blocked_by IS NOT NULL AND ${HAS_NO_GROUP})
-    OR EXISTS (SELECT 1 FROM ensemble_queues WHERE ${here} AND blocked_by IS NOT NULL AND ${HAS_GROUP})`,
+    `SELECT 1 WHERE ${isAnyBlocked('ensemble_queues', `${here} AND blocked_by IS NOT NULL`)}`,
   );
   const selectArrival = connection.prepare(
     `SELECT (SELECT min(due_at) FROM ensemble_arrivals WHERE ${here} AND freed) AS free_at,
@@ -116,7 +113,7 @@ export function createQueues(connection: SqlConnection, namespace: string): Queu
       `SELECT 1 FROM ensemble_executions WHERE ${here} AND queue = ? AND due_at IS NOT NULL AND due_at <= ? LIMIT 1`,
     ),
     selectBlocked: connection.prepare(
-      `SELECT 1 FROM ensemble_queues WHERE ${here} AND blocked_by = ? AND ${HAS_NO_GROUP} LIMIT 1`,
+      `SELECT 1 WHERE ${isAnyBlocked('ensemble_queues', `${here} AND blocked_by = ?`)}`,
     ),
     putSlot: connection.prepare(
       `INSERT INTO ensemble_slots (namespace, limit_id, execution, epoch, held, listed) VALUES (${toLiteral(namespace)}, ?, ?, ?, ?, ?)
@@ -242,8 +239,7 @@ export function createQueues(connection: SqlConnection, namespace: string): Queu
           new Set(
             asked.flatMap(({ queue, limit, isShared }) =>
               on.selectDue.all([queue, now]).length > 0 ||
-              on.selectBlocked.all([limit]).length > 0 ||
-              inGroups(limit, FAIR_QUEUES, LAST, 1).length > 0 ||
+              on.selectBlocked.all([limit, limit]).length > 0 ||
               (isShared && selectReady.all([]).length > 0)
                 ? [queue]
                 : [],
@@ -262,8 +258,7 @@ export function createQueues(connection: SqlConnection, namespace: string): Queu
           on.putStepSlot.run([limit, key, executionId, isFull ? 1 : 0, limit, key]) > 0,
         freeStepSlot(limit, { executionId, key }) {
           on.deleteStepSlot.run([limit, executionId, key]);
-          if (on.selectBlocked.all([limit]).length > 0 || inGroups(limit, FAIR_QUEUES, LAST, 1).length > 0)
-            on.insertWake.run([limit, '[]', 0]);
+          if (on.selectBlocked.all([limit, limit]).length > 0) on.insertWake.run([limit, '[]', 0]);
         },
         putSlots(slots) {
           for (const { limit, execution, epoch, held, listed } of slots)

@@ -1,7 +1,7 @@
 /** The schema as migrations, each from one version to the next, and the code that brings a file up to date. */
 
 import { OrchestratorError } from '../../../../engine/base/errors.ts';
-import { FAIR_QUEUES } from '../../../../engine/execution/limits/flow-limit.ts';
+import { isAnyBlocked } from '../../sql/queues/queue-tables.ts';
 import {
   FIRST_VERSION,
   firstSchema,
@@ -65,9 +65,10 @@ export const MIGRATIONS: readonly string[] = [
   CREATE TRIGGER ensemble_arrive AFTER UPDATE OF due_at ON ensemble_executions ${ARRIVE}
   CREATE TRIGGER ensemble_free AFTER UPDATE OF owner ON ensemble_executions
     WHEN old.owner IS NOT NULL AND new.owner IS NULL
-      AND (old.queue IS NOT NULL OR (new.kept_until_end IS NOT NULL AND new.finished_at IS NOT NULL)) AND (EXISTS (
-        SELECT 1 FROM ensemble_queues WHERE namespace = new.namespace AND blocked_by IS NOT NULL AND id < '${FAIR_QUEUES}')
-      OR EXISTS (SELECT 1 FROM ensemble_queues WHERE namespace = new.namespace AND blocked_by IS NOT NULL AND id > '${FAIR_QUEUES}'))
+      AND (old.queue IS NOT NULL OR (new.kept_until_end IS NOT NULL AND new.finished_at IS NOT NULL)) AND ${isAnyBlocked(
+        'ensemble_queues',
+        'namespace = new.namespace AND blocked_by IS NOT NULL',
+      )}
     BEGIN INSERT INTO ensemble_arrivals (due_at, freed, namespace, queue, limits) VALUES (0, 1, new.namespace, coalesce(old.queue, '')
       || CASE WHEN new.finished_at IS NULL OR new.kept_until_end IS NULL THEN '' WHEN old.queue IS NULL THEN new.kept_until_end
         ELSE ',' || new.kept_until_end END, new.limits); END;`,
