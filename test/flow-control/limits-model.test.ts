@@ -28,7 +28,7 @@ type Move =
       readonly later: number;
       readonly at: number;
     }
-  | { readonly kind: 'claim'; readonly worker: number; readonly most: number }
+  | { readonly kind: 'claim'; readonly worker: number; readonly most: number; readonly slow: number }
   | { readonly kind: 'end' | 'wait' | 'signal' | 'cancel'; readonly pick: number }
   | { readonly kind: 'kill'; readonly worker: number }
   | { readonly kind: 'limit'; readonly key: number; readonly max: number }
@@ -54,6 +54,8 @@ const moves: fc.Arbitrary<readonly Move[]> = fc.array(
         kind: fc.constant('claim' as const),
         worker: fc.nat(2),
         most: fc.integer({ min: 1, max: 4 }),
+        // By how many ms the clock of the process is slow.
+        slow: fc.constantFrom(0, 0, 0, 30),
       }),
     },
     { weight: 4, arbitrary: fc.record({ kind: fc.constant('end' as const), pick }) },
@@ -139,7 +141,7 @@ class Model {
       case 'start':
         return this.#start(move.key, move.shared, this.#now + move.later, move.at);
       case 'claim':
-        await this.#claim(move.worker, move.most);
+        await this.#claim(move.worker, move.most, move.slow);
         return;
       case 'end':
         return this.#end(chosen(held, move.pick));
@@ -208,12 +210,12 @@ class Model {
     }
   }
 
-  #noteBegin(one: Known): void {
+  #noteBegin(one: Known, now = this.#now): void {
     if (one.hasBegun) return;
     one.hasBegun = true;
     for (const limit of one.limits.filter(({ period }) => period)) {
-      const begun = (this.#begun.get(limitId(limit)) ?? []).filter((at) => at > this.#now - PERIOD);
-      begun.push(this.#now);
+      const begun = (this.#begun.get(limitId(limit)) ?? []).filter((at) => at > now - PERIOD);
+      begun.push(now);
       this.#begun.set(limitId(limit), begun);
       expect(begun.length, 'begun within the period').toBeLessThanOrEqual(limit.max);
     }
@@ -232,18 +234,19 @@ class Model {
     expect(await this.#storage.commit(this.#ids[worker] as string, [entry])).toEqual(['stored']);
   }
 
-  async #claim(worker: number, most: number): Promise<number> {
-    const query = { now: this.#now, limit: most, excludeVersions: [] };
+  async #claim(worker: number, most: number, slow = 0): Promise<number> {
+    const now = this.#now - slow;
+    const query = { now, limit: most, excludeVersions: [] };
     const claimed = await this.#storage.executions.claim(this.#ids[worker] as string, query);
     for (const one of claimed) {
       if (!('execution' in one)) throw one.damage;
       const known = this.#all.find(({ id }) => id === one.execution.id) as Known;
       expect(known.state).toBe('free');
-      if (!one.cancelRequested) expect(known.dueAt).toBeLessThanOrEqual(this.#now);
+      if (!one.cancelRequested) expect(known.dueAt).toBeLessThanOrEqual(now);
       Object.assign(known, { state: 'held', worker, epoch: one.epoch });
       // What is too many is cancelled, and is claimed without slots.
       if (one.cancelRequested) known.isOutside = true;
-      else if (!known.isOutside) this.#noteBegin(known);
+      else if (!known.isOutside) this.#noteBegin(known, now);
     }
     this.#check();
     return claimed.length;

@@ -279,7 +279,7 @@ describe('memoryStorage, due executions', () => {
       storage.executions.resumeAll('all', [], 1),
       storage.executions.putLimits([]),
       storage.executions.limitWaits(id, T0),
-      storage.executions.closeLimits([{ name: 'a', key: '' }], T0),
+      storage.executions.closeLimits([{ name: 'a', key: '', max: 1, since: 1 }], T0),
       storage.executions.takeSlot({ name: 'a', key: '', max: 1, since: 1 }, { executionId: id, key: 'k' }, T0),
       storage.executions.freeSlot({ name: 'a', key: '', max: 1, since: 1 }, { executionId: id, key: 'k' }),
       storage.executions.repin(id, {

@@ -44,7 +44,7 @@ for (const path of paths) {
     () => storage.executions.pause(id, 'execution'),
     () => storage.executions.resume(id, 'execution'),
     () => storage.executions.limitWaits(id, T0),
-    () => storage.executions.closeLimits([{ name: 'rate/orders', key: '' }], T0),
+    () => storage.executions.closeLimits([{ name: 'rate/orders', key: '', max: 1, since: 1, period: 1000 }], T0),
     () => storage.executions.takeSlot({ name: 'a', key: '', max: 1, since: 1 }, { executionId: id, key: 'k' }, T0),
     () => storage.executions.freeSlot({ name: 'a', key: '', max: 1, since: 1 }, { executionId: id, key: 'k' }),
     () =>

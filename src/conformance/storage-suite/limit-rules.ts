@@ -160,6 +160,17 @@ export function limitRuleCases(it: StorageCase): void {
     same(await claimed(storage, T0 + 200), [[4], []], 'claimed after another tenth');
   });
 
+  it('limits: what waits for a rate is not lost when a process with a slower clock claims', async (storage) => {
+    await register(storage);
+    const rule = { name: 'rate/orders', max: 1, period: 1000 };
+    for (const number of [1, 2]) await queue(storage, number, rule);
+    same(await claimed(storage), [[1], []], 'claimed first');
+    const { version } = execution(2);
+    same(numbers(await claim(storage, { now: T0 + 1000, excludeVersions: [version] })), [], 'claimed by a faster one');
+    same(await claimed(storage, T0 + 500), [[], []], 'claimed by a slower one');
+    same(await claimed(storage, T0 + 1000), [[2], []], 'claimed then');
+  });
+
   it('limits: keys that share a rate take turns when more may begin', async (storage) => {
     await register(storage);
     const shared = limit({ name: 'rate/bank', key: '', max: 1, period: 1000 });
@@ -200,16 +211,17 @@ export function limitRuleCases(it: StorageCase): void {
     same(await executions.takeSlot(bank, step(2), T0), true, 'when the other step has lost its worker');
   });
 
-  it('closeLimits: nothing begins under a rate with that key before the instant, and an earlier one changes nothing', async (storage) => {
+  it('closeLimits: nothing begins under a rate with that key before the instant, also if it was not known; an earlier one changes nothing', async (storage) => {
     await register(storage);
     const rule = { name: 'rate/orders', max: 9, period: 1000 };
     await begin(storage, 1, rule);
     await begin(storage, 2, { ...rule, key: 'b' });
-    await storage.executions.closeLimits([limit(rule), limit({ ...rule, key: 'unknown' })], T0 + 5000);
+    await storage.executions.closeLimits([limit({ ...rule, key: 'new' }), limit(rule)], T0 + 5000);
     await storage.executions.closeLimits([limit(rule)], T0 + 3000);
     same(await begin(storage, 3, rule), 'slots-taken', 'one with the key');
     await queue(storage, 3, rule);
     same(await begin(storage, 4, { ...rule, key: 'b' }), 'stored', 'one with another key');
+    same(await begin(storage, 5, { ...rule, key: 'new' }), 'slots-taken', 'one with a key that was not known');
     same((await storage.executions.limitWaits(executionId(3), T0 + 100)).length, 1, 'what it waits for');
     await release(storage, 1, { status: 'waiting', dueAt: T0 + 10 });
     same(await claimed(storage, T0 + 4999), [[1], []], 'claimed before: only what has begun');

@@ -105,6 +105,16 @@ export function limitCases(it: StorageCase): void {
     same(numbers(await claim(storage, { now: T0 + 70_000 })), [70_000], 'claimed when it is due');
   });
 
+  it('limits: an execution that is due for one process is not lost when a process with a slower clock claims', async (storage) => {
+    await register(storage);
+    const at = async (ms: number) => numbers(await claim(storage, { now: T0 + ms }));
+    await queue(storage, [1, 100], under('a', 1));
+    same([await at(1), await at(100)], [[1], []], 'claimed by the faster one while the slot is taken');
+    await ends(storage, 1);
+    same(await at(50), [], 'claimed by the slower one');
+    same(await at(100), [100], 'claimed by the faster one');
+  });
+
   it('limits: an execution under several limits needs a slot of each', async (storage) => {
     await register(storage);
     const bank = under('', 2, 1, 'bank');

@@ -289,7 +289,7 @@ export interface ExecutionStore extends ExecutionReader {
   freeSlot(limit: FlowLimit, step: StepOfExecution): MaybePromise<unknown>;
 
   /** Closes rates: under them, with their keys, nothing begins before an instant (Unix ms). An earlier instant than the known one changes nothing. */
-  closeLimits(limits: readonly Pick<FlowLimit, 'name' | 'key'>[], until: number): MaybePromise<unknown>;
+  closeLimits(limits: readonly FlowLimit[], until: number): MaybePromise<unknown>;
 
   /**
    * Requests the cancellation of an execution. A repeated request changes nothing.

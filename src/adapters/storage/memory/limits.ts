@@ -98,7 +98,7 @@ export interface MemoryLimits {
   /** The step of a limit has ended. */
   exit(limit: HeldLimit): void;
   /** Closes rates until an instant (Unix ms). */
-  close(limits: readonly Pick<FlowLimit, 'name' | 'key'>[], until: number): void;
+  close(limits: readonly FlowLimit[], until: number): void;
   /** Whether each of the limits has a free slot at an instant (Unix ms), and no lane waits for one. */
   mayJoin(limits: readonly FlowLimit[], now: number): boolean;
   /** Whether one more execution, which does not begin, is one too many. */
@@ -215,8 +215,8 @@ export function memoryLimits(describe: (id: string) => ListedExecution | undefin
     },
     close(limits, until) {
       for (const given of limits) {
-        const limit = known.get(limitId(given));
-        if (limit) limit.use = closeRate(limit.use, until) ?? limit.use;
+        const limit = current(given);
+        limit.use = closeRate(limit.use, until) ?? limit.use;
       }
     },
     mayJoin: (limits, now) =>

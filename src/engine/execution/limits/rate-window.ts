@@ -41,6 +41,11 @@ export function closeRate(use: RateUse, until: number): RateUse | undefined {
   return isClosed(use, until - 1) ? undefined : { ...use, closedUntil: until };
 }
 
+/** Whether as many may begin as under a rate that was never used, and nobody looks at it again. @param now - Unix ms */
+export function isUnused(rate: Rate, use: RateUse, now: number): boolean {
+  return counting(rate, use, now).length === 0 && use.until <= now && use.wakesAt <= now && !isClosed(use, now);
+}
+
 /** How many may begin now. @param now - Unix ms */
 export function freeOfRate(rate: Rate, use: RateUse, now: number): number {
   if (isClosed(use, now)) return 0;

@@ -7,8 +7,10 @@ import type { CommitResult, Storage } from '../../../../engine/storage/storage.p
 import { readNumber, toJsonColumn } from '../../sql/columns.ts';
 import { admitStarts, type LimitedStart, limitedStart, storeStarts } from '../../sql/queues/admit-starts.ts';
 import { readArrivals } from '../../sql/queues/claim-queues.ts';
+import { MANY_LIMITS, purgeLimits } from '../../sql/queues/purge-limits.ts';
 import { KnownLimits } from '../../sql/queues/queue-cursor.ts';
 import { runLater } from '../../sql/queues/steps.ts';
+import { sweepSometimes } from '../../sweep-sometimes.ts';
 import type { SqlClient, SqlResult, SqlRunner } from '../drivers/driver.ts';
 import type { ChargesTable } from '../tables/charges-table.ts';
 import { readList, toTextColumn } from '../tables/columns.ts';
@@ -43,6 +45,9 @@ export function createCommit(
   let limitedCommits = 0;
   /** The limits that this process knows to be stored. */
   const known = new KnownLimits();
+  const sweepLimits = sweepSometimes(MANY_LIMITS, (now) =>
+    client.transaction((on) => runLater(purgeLimits(queuesOn(on), known, now))),
+  );
 
   /** @returns undefined when everything was stored */
   const run = async (on: SqlRunner, worker: string, write: Write): Promise<Written | undefined> => {
@@ -125,12 +130,13 @@ export function createCommit(
   /** Starts that run under limits: they take their slots at once, or may be too many. In one transaction, with their limits locked. */
   const commitLimited = async (worker: string, entries: readonly CommitEntry[]): Promise<readonly CommitResult[]> => {
     let cancels = false;
+    const now = Math.max(...entries.map(({ start }) => start?.createdAt ?? 0));
+    sweepLimits(now);
     try {
       const answers = await known.during(() =>
         client.transaction(async (on) => {
           const tables = queuesOn(on);
           const starts = entries.map((entry) => limitedStart(entry) as LimitedStart);
-          const now = Math.max(...entries.map(({ start }) => start?.createdAt ?? 0));
           // What was freed is removed here too: where nobody waits for slots, nobody claims from queues.
           limitedCommits += 1;
           if (limitedCommits % ARRIVALS_EVERY === 0) await runLater(readArrivals(tables, known, now));

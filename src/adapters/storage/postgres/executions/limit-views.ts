@@ -41,7 +41,7 @@ export function createLimitViews(client: SqlClient, names: Names, namespace: str
     takeSlot: (limit, step, now) =>
       stored.during(() => client.transaction((on) => runLater(takeStepSlot(queuesOn(on), stored, limit, step, now)))),
     freeSlot: (limit, step) => queuesOn(client).freeStepSlot(limitId(limit), step),
-    closeLimits: (given, until) => client.transaction((on) => runLater(closeRates(queuesOn(on), given, until))),
+    closeLimits: (given, until) => client.transaction((on) => runLater(closeRates(queuesOn(on), stored, given, until))),
     async limitWaits(id, now) {
       const [row] = (await client.run(selectQueue, [namespace, toTextColumn(id), now])).rows;
       if (!row) return [];

@@ -3,7 +3,7 @@
 import { AFTER_GROUP, FAIR_QUEUES, GROUP_END } from '../../../../engine/execution/limits/flow-limit.ts';
 import { DUE_IN_POSTGRES } from '../../sql/due.ts';
 import { PAUSES_IN_POSTGRES } from '../../sql/pauses.ts';
-import { HAS_GROUP, HAS_NO_GROUP, isAnyBlocked } from '../../sql/queues/queue-tables.ts';
+import { CLOCKS_MS, HAS_GROUP, HAS_NO_GROUP, isAnyBlocked } from '../../sql/queues/queue-tables.ts';
 import { byLimit, statement } from '../drivers/driver.ts';
 import type { Names } from '../tables/names.ts';
 
@@ -34,7 +34,7 @@ export function queueNews({ queues, arrivals }: Names) {
 }
 
 /** The statements that read arrivals. */
-export function arrivalStatements({ executions, queues, limits, arrivals }: Names) {
+export function arrivalStatements({ executions, queues, limits, slots, arrivals }: Names) {
   const takeArrivals = statement(
     `WITH due AS MATERIALIZED (
       SELECT seq FROM ${arrivals} WHERE namespace = $1 AND NOT freed AND due_at <= $2::bigint ORDER BY due_at LIMIT 1000 FOR UPDATE SKIP LOCKED
@@ -65,6 +65,25 @@ export function arrivalStatements({ executions, queues, limits, arrivals }: Name
   const putUses = statement(
     `UPDATE ${limits} l SET used = x.used FROM unnest($2::text[], $3::text[]) x (id, used) WHERE l.namespace = $1 AND l.id = x.id`,
   );
+  const forgetWakes = statement(
+    `UPDATE ${limits} SET used = (used::jsonb || '{"wakesAt": 0}')::text WHERE namespace = $1 AND id = ANY ($2::text[]) AND used IS NOT NULL`,
+  );
+  const limitsAfter = statement(
+    `SELECT id FROM ${limits} WHERE namespace = $1 AND id > $2 AND since < $3::bigint ORDER BY id LIMIT $4::bigint`,
+    ['id'],
+  );
+  const deleteLimits = statement(
+    `DELETE FROM ${limits} l WHERE namespace = $1 AND id = ANY ($2::text[])
+      AND NOT EXISTS (SELECT FROM ${slots} WHERE namespace = $1 AND limit_id = l.id)
+      AND NOT ${isAnyBlocked(queues, 'namespace = $1 AND blocked_by = l.id')} RETURNING id`,
+    ['id'],
+  );
+  const limitsIn = statement(
+    `SELECT e.limits FROM unnest($2::text[]) x (id) CROSS JOIN LATERAL (
+      SELECT limits FROM ${executions} WHERE namespace = $1 AND queue = x.id AND due_at IS NOT NULL ORDER BY due_at, ref LIMIT 1
+    ) e`,
+    ['limits'],
+  );
   const wakeLater = statement(
     `INSERT INTO ${arrivals} (namespace, freed, queue, limits, due_at) SELECT $1, true, x.* FROM unnest($2::text[], $3::text[], $4::bigint[]) x`,
   );
@@ -82,7 +101,11 @@ export function arrivalStatements({ executions, queues, limits, arrivals }: Name
     putQueues,
     putLimits,
     lockLimits,
+    limitsAfter,
+    deleteLimits,
+    limitsIn,
     putUses,
+    forgetWakes,
     wakeLater,
     cancel,
     expire,
@@ -180,7 +203,7 @@ export function slotStatements({ executions, queues, slots, arrivals }: Names) {
 }
 
 /** The statements that claim. */
-export function claimStatements({ executions, queues, slots }: Names, callers: Callers) {
+export function claimStatements({ executions, queues, slots, arrivals }: Names, callers: Callers) {
   const lockReady = byLimit(
     (most) => `(SELECT id FROM (
       SELECT id FROM ${queues} WHERE namespace = $1 AND ready AND ${HAS_NO_GROUP} AND id > $2
@@ -225,9 +248,16 @@ export function claimStatements({ executions, queues, slots }: Names, callers: C
   // Also what another process has locked is due: it may leave it as it is.
   const isDue = `EXISTS (SELECT FROM ${executions} e WHERE e.namespace = $1 AND e.queue = x.id AND e.due_at <= $4::bigint)`;
   const settle = statement(
-    `UPDATE ${queues} q SET ready = false, blocked_by = CASE WHEN ${isDue} THEN x.blocked_by END, blocked_at = $4::bigint
-    FROM unnest($2::text[], $3::text[]) x (id, blocked_by)
-    WHERE q.namespace = $1 AND q.id = x.id AND (x.blocked_by IS NOT NULL OR NOT ${isDue})`,
+    `WITH x AS (SELECT * FROM unnest($2::text[], $3::text[]) x (id, blocked_by)),
+    gone AS (DELETE FROM ${queues} q USING x WHERE q.namespace = $1 AND q.id = x.id AND NOT ${isDue} RETURNING q.id),
+    again AS (
+      INSERT INTO ${arrivals} (namespace, freed, queue, limits, due_at) SELECT $1, false, e.* FROM gone CROSS JOIN LATERAL (
+        SELECT queue, limits, due_at FROM ${executions}
+        WHERE namespace = $1 AND queue = gone.id AND due_at <= $4::bigint + ${CLOCKS_MS} ORDER BY due_at, ref LIMIT 1
+      ) e
+    )
+    UPDATE ${queues} q SET ready = false, blocked_by = x.blocked_by, blocked_at = $4::bigint FROM x
+    WHERE q.namespace = $1 AND q.id = x.id AND x.blocked_by IS NOT NULL AND ${isDue}`,
   );
   return {
     lockReady,

@@ -101,8 +101,19 @@ export function createQueues(names: Names, namespace: string, callers: Callers):
           taken.set(row.limit_id, readNumber(row, 'taken', 'a limit'));
         return readLimitStates(ids, rows, taken);
       },
+      async limitsAfter(id, since, most) {
+        return idsOf(await rowsOf(on.limitsAfter, id, since, most));
+      },
+      async deleteLimits(ids) {
+        return idsOf(await rowsOf(on.deleteLimits, toArray(ids)));
+      },
+      async limitsIn(ids) {
+        const rows = await rowsOf(on.limitsIn, toArray(ids));
+        return rows.flatMap((row) => readJson(row, 'limits', 'an execution') as unknown as readonly FlowLimit[]);
+      },
       putUses: (uses) =>
         run(on.putUses, toArray([...uses.keys()]), toArray([...uses.values()].map((use) => JSON.stringify(use)))),
+      forgetWakes: (ids) => run(on.forgetWakes, toArray(ids)),
       wakeLater: (wakes) =>
         run(
           on.wakeLater,

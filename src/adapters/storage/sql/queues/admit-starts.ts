@@ -13,7 +13,7 @@ import {
   tooMany,
 } from '../../../../engine/execution/limits/flow-limit.ts';
 import type { CommitEntry } from '../../../../engine/execution/stored-execution.ts';
-import { freeOfAll, putNewLimits, storeSlots } from './claim-queues.ts';
+import { freeOfAll, putNewLimits, readStates, storeSlots } from './claim-queues.ts';
 import type { LimitState } from './limit-state.ts';
 import type { KnownLimits } from './queue-cursor.ts';
 import type { QueueLimit, QueueTables, TakenSlot } from './queue-tables.ts';
@@ -62,7 +62,7 @@ export function* admitStarts(
 ): Steps<Admitted> {
   const changed = yield* putNewLimits(on, stored, starts);
   const all = starts.flatMap(({ limits }) => limits);
-  const states = yield* wait(on.readLimits([...new Set(all.map(limitId))].sort()));
+  const states = yield* readStates(on, stored, [...new Set(all.map(limitId))].sort(), () => all);
   const free = freeOfAll(states, now);
   if (changed.length > 0)
     yield* wakeQueues(

@@ -9,6 +9,7 @@
  * - A queue whose limit is full is `blocked_by` it, until an execution under that limit is freed, or until more may begin under a rate.
  */
 
+import type { MaybePromise } from '../../../../engine/base/maybe-promise.ts';
 import type { StepOfExecution } from '../../../../engine/execution/execution-store.port.ts';
 import { type FlowLimit, isFair, limitId, RATE } from '../../../../engine/execution/limits/flow-limit.ts';
 import {
@@ -48,6 +49,8 @@ export function* readArrivals<Row>(on: QueueTables<Row>, stored: KnownLimits, no
   for (const { id, max } of changed) counts.set(id, max);
   if (counts.size === 0) return;
   yield* wait(on.lock([...counts.keys()]));
+  const woken = [...counts.keys()].filter((id) => id.startsWith(RATE_ID));
+  if (woken.length > 0) yield* wait(on.forgetWakes(woken));
   yield* wakeQueues(
     on,
     stored,
@@ -65,6 +68,32 @@ function freeOf({ max, rate, use, taken }: LimitState, now: number): number {
 
 export function freeOfAll(states: ReadonlyMap<string, LimitState>, now: number): Map<string, number> {
   return new Map([...states].map(([id, state]) => [id, freeOf(state, now)]));
+}
+
+type StateTables = Pick<QueueTables<never>, 'putLimits' | 'readLimits'>;
+
+/**
+ * Reads limits, and locks them. Those that were deleted, because nothing used them, are stored again.
+ * @param given - their numbers; of two, and of that which the process knows, the newest counts
+ */
+export function* readStates(
+  on: StateTables,
+  { known }: KnownLimits,
+  ids: readonly string[],
+  given: () => MaybePromise<readonly FlowLimit[]>,
+): Steps<Map<string, LimitState>> {
+  if (ids.length === 0) return new Map();
+  const states = yield* wait(on.readLimits(ids));
+  const missing = new Set(ids.filter((id) => !states.has(id)));
+  if (missing.size === 0) return states;
+  const newest = new Map<string, FlowLimit>();
+  for (const limit of [...(yield* wait(given())), ...[...missing].flatMap((id) => known.get(id) ?? [])]) {
+    const id = limitId(limit);
+    if (missing.has(id) && (newest.get(id)?.since ?? 0) <= limit.since) newest.set(id, limit);
+  }
+  const sorted = [...newest.keys()].sort();
+  if (sorted.length > 0) yield* wait(on.putLimits(sorted.map((id) => newest.get(id) as FlowLimit)));
+  return yield* wait(on.readLimits(ids));
 }
 
 /** Stores the slots that executions take which begin or continue, and what they use of rates. */
@@ -106,6 +135,7 @@ function* wakeForRates<Row>(
   yield* wait(on.wakeLater(wakes));
 }
 
+/** Stores numbers of limits that are newer than those that the process knows. @returns those that changed */
 export function* putNewLimits(
   on: Pick<QueueTables<never>, 'putLimits'>,
   { known }: KnownLimits,
@@ -141,7 +171,7 @@ export function* putNamedLimits(
 
 /** Takes a slot for a step. In a transaction. @returns false if none is free, or if nobody holds the execution */
 export function* takeStepSlot(
-  on: Pick<QueueTables<never>, 'putLimits' | 'readLimits' | 'putStepSlot'>,
+  on: StateTables & Pick<QueueTables<never>, 'putStepSlot'>,
   stored: KnownLimits,
   limit: FlowLimit,
   step: StepOfExecution,
@@ -149,18 +179,19 @@ export function* takeStepSlot(
 ): Steps<boolean> {
   yield* putNewLimits(on, stored, [{ limits: [limit] }]);
   const id = limitId(limit);
-  const state = (yield* wait(on.readLimits([id]))).get(id);
+  const state = (yield* readStates(on, stored, [id], () => [limit])).get(id);
   return state !== undefined && (yield* wait(on.putStepSlot(id, step, freeOf(state, now) <= 0)));
 }
 
 /** Closes rates until an instant (Unix ms). In a transaction. */
 export function* closeRates(
-  on: Pick<QueueTables<never>, 'readLimits' | 'putUses'>,
-  limits: readonly Pick<FlowLimit, 'name' | 'key'>[],
+  on: StateTables & Pick<QueueTables<never>, 'putUses'>,
+  stored: KnownLimits,
+  limits: readonly FlowLimit[],
   until: number,
 ): Steps<void> {
   const uses = new Map<string, RateUse>();
-  for (const [id, { rate, use }] of yield* wait(on.readLimits(limits.map(limitId).sort()))) {
+  for (const [id, { rate, use }] of yield* readStates(on, stored, limits.map(limitId).sort(), () => limits)) {
     const closed = rate && closeRate(use, until);
     if (closed) uses.set(id, closed);
   }
@@ -179,7 +210,7 @@ export function* claimFromQueues<Row>(
   if (ids.length === 0) return [];
   const limitsOf = new Map(ids.map((id) => [id, limitsOfQueue(id)]));
   const limits = [...new Set([...limitsOf.values()].flat())].sort();
-  const states = limits.length > 0 ? yield* wait(on.readLimits(limits)) : new Map<string, LimitState>();
+  const states = yield* readStates(on, cursor, limits, () => on.limitsIn(ids));
   const free = freeOfAll(states, now);
   const freeFor = (id: string) => Math.min(...(limitsOf.get(id) ?? []).map((limit) => free.get(limit) ?? 0));
   const sizes = new Map<string, number>();

@@ -11,6 +11,9 @@ export class KnownLimits {
   /** By a group, or by a limit that blocks groups: where the next turn begins. */
   readonly turns = new Map<string, string>();
 
+  /** The limit up to which the process has looked for those that nothing uses. */
+  purgedTo = '';
+
   /** Before more are added. */
   forgetTurns(): void {
     if (this.turns.size > MAX_KNOWN) this.turns.clear();

@@ -16,6 +16,9 @@ export function isAnyBlocked(queues: string, which: string): string {
   return `(${rows(HAS_NO_GROUP)} OR ${rows(HAS_GROUP)})`;
 }
 
+/** How much the clocks of two processes may differ, in ms. */
+export const CLOCKS_MS = 60_000;
+
 /** Which queue is to be looked at. */
 export interface Arrival {
   readonly queue: string;
@@ -99,8 +102,16 @@ export interface QueueTables<Row> {
    * if it is newer.
    */
   readLimits(limits: readonly string[]): MaybePromise<Map<string, LimitState>>;
+  /** The ids of limits, after one, in order, whose numbers are older than an instant (Unix ms); also those for all keys. */
+  limitsAfter(id: string, since: number, most: number): MaybePromise<readonly string[]>;
+  /** Deletes those of these limits for which there is no slot and no queue that they block. @returns their ids */
+  deleteLimits(limits: readonly string[]): MaybePromise<readonly string[]>;
+  /** The limits of the first execution of each queue. */
+  limitsIn(queues: readonly string[]): MaybePromise<readonly FlowLimit[]>;
   /** Stores what was used of rates. */
   putUses(uses: ReadonlyMap<string, RateUse>): MaybePromise<unknown>;
+  /** Stores that what waits for rates is not looked at again by itself: a process with a slower clock may find them still used up. */
+  forgetWakes(limits: readonly string[]): MaybePromise<unknown>;
   /** What waits for rates is looked at again at an instant (Unix ms). */
   wakeLater(wakes: readonly { readonly limit: FlowLimit; readonly at: number }[]): MaybePromise<unknown>;
   /** The executions under limits that list them, which have not ended and are not cancelled, in the order of their acceptance. */
@@ -129,7 +140,10 @@ export interface QueueTables<Row> {
   putStepSlot(limit: string, step: StepOfExecution, isFull: boolean): MaybePromise<boolean>;
   /** Removes it, and looks at queues that the limit blocks. */
   freeStepSlot(limit: string, step: StepOfExecution): MaybePromise<unknown>;
-  /** Queues that are blocked, or in which nothing is due any more, are not ready any more. One in which nothing is due is not blocked. */
+  /**
+   * Queues that are blocked are not ready any more. Those in which nothing is due any more are deleted. Their first execution that is due
+   * within {@link CLOCKS_MS} arrives again: a process with a faster clock may have read its arrival.
+   */
   settle(
     queues: readonly { readonly id: string; readonly blockedBy: string | null }[],
     now: number,

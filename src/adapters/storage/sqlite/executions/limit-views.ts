@@ -44,7 +44,7 @@ export function createLimitViews(
     takeSlot: (limit, step, now) =>
       stored.during(() => transaction(() => runNow(takeStepSlot(queues.tables(), stored, limit, step, now)))),
     freeSlot: (limit, step) => transaction(() => queues.tables().freeStepSlot(limitId(limit), step)),
-    closeLimits: (given, until) => transaction(() => runNow(closeRates(queues.tables(), given, until))),
+    closeLimits: (given, until) => transaction(() => runNow(closeRates(queues.tables(), stored, given, until))),
     limitWaits(id, now) {
       prepared ??= prepare();
       const [row] = prepared.queue.all([toTextColumn(id), now]);

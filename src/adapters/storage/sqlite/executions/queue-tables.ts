@@ -12,7 +12,7 @@ import { readJson } from '../../sql/columns.ts';
 import { DUE_IN_SQLITE } from '../../sql/due.ts';
 import { PAUSES_IN_SQLITE } from '../../sql/pauses.ts';
 import { limitColumns, namedId, readLimitStates, rowsOfLimits } from '../../sql/queues/limit-state.ts';
-import { HAS_GROUP, HAS_NO_GROUP, isAnyBlocked, type QueueTables } from '../../sql/queues/queue-tables.ts';
+import { CLOCKS_MS, HAS_GROUP, HAS_NO_GROUP, isAnyBlocked, type QueueTables } from '../../sql/queues/queue-tables.ts';
 import type { SqlConnection, SqlRow, SqlValue } from '../drivers/driver.ts';
 import { toLiteral } from '../tables/columns.ts';
 import { HELD } from '../tables/names.ts';
@@ -119,9 +119,14 @@ export function createQueues(connection: SqlConnection, namespace: string): Queu
       `INSERT INTO ensemble_slots (namespace, limit_id, execution, epoch, held, listed) VALUES (${toLiteral(namespace)}, ?, ?, ?, ?, ?)
       ON CONFLICT (namespace, limit_id, execution, step) DO UPDATE SET epoch = excluded.epoch`,
     ),
-    settle: connection.prepare(
-      `UPDATE ensemble_queues SET ready = 0, blocked_by = CASE WHEN ${isDue} THEN ? END, blocked_at = ?
-      WHERE ${here} AND id = ? AND (? IS NOT NULL OR NOT ${isDue})`,
+    deleteQueue: connection.prepare(`DELETE FROM ensemble_queues WHERE ${here} AND id = ? AND NOT ${isDue}`),
+    arriveAgain: connection.prepare(
+      `INSERT INTO ensemble_arrivals (namespace, freed, queue, limits, due_at)
+      SELECT ${toLiteral(namespace)}, 0, queue, limits, due_at FROM ensemble_executions
+      WHERE ${here} AND queue = ? AND due_at IS NOT NULL AND due_at <= ? ORDER BY due_at, ref LIMIT 1`,
+    ),
+    block: connection.prepare(
+      `UPDATE ensemble_queues SET ready = 0, blocked_by = ?, blocked_at = ? WHERE ${here} AND id = ?`,
     ),
   });
   // Most stores have no limits.
@@ -212,9 +217,18 @@ export function createQueues(connection: SqlConnection, namespace: string): Queu
           const rows = on.selectLimits.all([JSON.stringify([...limits, ...rowsOfLimits(limits)])]);
           return readLimitStates(limits, rows, taken);
         },
+        limitsAfter: (id, since, most) => idsOf(on.selectLimitIds.all([id, since, most])),
+        deleteLimits: (ids) => ids.filter((id) => on.deleteLimit.run([id]) > 0),
+        limitsIn: (ids) =>
+          ids.flatMap((id) =>
+            on.selectLimitsIn
+              .all([id])
+              .flatMap((row) => readJson(row, 'limits', 'an execution') as unknown as readonly FlowLimit[]),
+          ),
         putUses(uses) {
           for (const [id, use] of uses) on.updateUse.run([JSON.stringify(use), id]);
         },
+        forgetWakes: (ids) => on.forgetWakes.run([JSON.stringify(ids)]),
         wakeLater(wakes) {
           for (const { limit, at } of wakes) on.insertWake.run([limitId(limit), JSON.stringify([limit]), at]);
         },
@@ -265,7 +279,10 @@ export function createQueues(connection: SqlConnection, namespace: string): Queu
             on.putSlot.run([limit, execution, epoch, held ? 1 : null, listed ? 1 : null]);
         },
         settle(queues, now) {
-          for (const { id, blockedBy } of queues) on.settle.run([now, blockedBy, now, id, blockedBy, now]);
+          for (const { id, blockedBy } of queues) {
+            if (on.deleteQueue.run([id, now]) > 0) on.arriveAgain.run([id, now + CLOCKS_MS]);
+            else if (blockedBy !== null) on.block.run([blockedBy, now, id]);
+          }
         },
       };
     },
@@ -306,7 +323,21 @@ function stepStatements(connection: SqlConnection, here: string, namespace: stri
 function ruleStatements(connection: SqlConnection, here: string, namespace: string) {
   const listed = '(SELECT value FROM json_each(?))';
   return {
+    selectLimitIds: connection.prepare(
+      `SELECT id FROM ensemble_limits WHERE ${here} AND id > ? AND since < ? ORDER BY id LIMIT ?`,
+    ),
+    deleteLimit: connection.prepare(
+      `DELETE FROM ensemble_limits WHERE ${here} AND id = ?
+        AND NOT EXISTS (SELECT 1 FROM ensemble_slots AS s WHERE s.${here} AND s.limit_id = ensemble_limits.id)
+        AND NOT ${isAnyBlocked('ensemble_queues', `${here} AND blocked_by = ensemble_limits.id`)}`,
+    ),
+    selectLimitsIn: connection.prepare(
+      `SELECT limits FROM ensemble_executions WHERE ${here} AND queue = ? AND due_at IS NOT NULL ORDER BY due_at, ref LIMIT 1`,
+    ),
     updateUse: connection.prepare(`UPDATE ensemble_limits SET used = ? WHERE ${here} AND id = ?`),
+    forgetWakes: connection.prepare(
+      `UPDATE ensemble_limits SET used = json_set(used, '$.wakesAt', 0) WHERE ${here} AND id IN ${listed} AND used IS NOT NULL`,
+    ),
     insertWake: connection.prepare(
       `INSERT INTO ensemble_arrivals (namespace, freed, queue, limits, due_at) VALUES (${namespace}, 1, ?, ?, ?)`,
     ),
