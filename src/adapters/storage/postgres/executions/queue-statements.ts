@@ -34,7 +34,7 @@ export function queueNews({ queues, arrivals }: Names) {
 }
 
 /** The statements that read arrivals. */
-export function arrivalStatements({ executions, queues, limits, slots, arrivals }: Names) {
+export function arrivalStatements({ executions, queues, arrivals }: Names) {
   const takeArrivals = statement(
     `WITH due AS MATERIALIZED (
       SELECT seq FROM ${arrivals} WHERE namespace = $1 AND NOT freed AND due_at <= $2::bigint ORDER BY due_at LIMIT 1000 FOR UPDATE SKIP LOCKED
@@ -48,6 +48,29 @@ export function arrivalStatements({ executions, queues, limits, slots, arrivals 
     `INSERT INTO ${queues} AS q (namespace, id, ready) SELECT $1, x.id, true FROM unnest($2::text[]) x (id) ORDER BY x.id COLLATE "C"
     ON CONFLICT (namespace, id) DO UPDATE SET ready = true WHERE NOT q.ready AND q.blocked_by IS NULL`,
   );
+  const wakeLater = statement(
+    `INSERT INTO ${arrivals} (namespace, freed, queue, limits, due_at) SELECT $1, true, x.* FROM unnest($2::text[], $3::text[], $4::bigint[]) x`,
+  );
+  // Rows are locked in one order: two starts may cancel the same executions.
+  const leave = (where: string, change = '') => `UPDATE ${executions} e SET ${change}
+      status = ${PAUSES_IN_POSTGRES.status}, ${PAUSES_IN_POSTGRES.left}, due_at = ${DUE_IN_POSTGRES.cancelled('$3::bigint')}
+    FROM (
+      SELECT id FROM ${executions} WHERE namespace = $1 AND id = ANY ($2::text[]) AND finished_at IS NULL ${where}
+      ORDER BY id FOR NO KEY UPDATE
+    ) x WHERE e.namespace = $1 AND e.id = x.id`;
+  const cancel = statement(leave('', 'cancel_at = coalesce(e.cancel_at, $3::bigint),'));
+  const expire = statement(leave("AND status = 'queued' AND queue IS NOT NULL AND owner IS NULL"));
+  return {
+    takeArrivals,
+    putQueues,
+    wakeLater,
+    cancel,
+    expire,
+  };
+}
+
+/** The statements for limits. */
+export function limitStatements({ executions, queues, limits, slots }: Names) {
   const putLimits = statement(
     `INSERT INTO ${limits} AS l (namespace, id, name, max, since, period, burst)
     SELECT $1, x.* FROM unnest($2::text[], $3::text[], $4::integer[], $5::bigint[], $6::bigint[], $7::integer[]) x (id, name, max, since, period, burst)
@@ -84,32 +107,15 @@ export function arrivalStatements({ executions, queues, limits, slots, arrivals 
     ) e`,
     ['limits'],
   );
-  const wakeLater = statement(
-    `INSERT INTO ${arrivals} (namespace, freed, queue, limits, due_at) SELECT $1, true, x.* FROM unnest($2::text[], $3::text[], $4::bigint[]) x`,
+  const list = statement(
+    `SELECT s.limit_id, e.id, e.status = 'queued' AS queued FROM ${slots} s
+    JOIN ${executions} e ON e.namespace = s.namespace AND e.id = s.execution
+    WHERE s.namespace = $1 AND s.limit_id = ANY ($2::text[]) AND e.finished_at IS NULL AND e.cancel_at IS NULL
+      AND (e.status <> 'queued' OR e.queue IS NOT NULL)
+    ORDER BY e.created_at, e.ref`,
+    ['limit_id', 'id', 'queued'],
   );
-  // Rows are locked in one order: two starts may cancel the same executions.
-  const leave = (where: string, change = '') => `UPDATE ${executions} e SET ${change}
-      status = ${PAUSES_IN_POSTGRES.status}, ${PAUSES_IN_POSTGRES.left}, due_at = ${DUE_IN_POSTGRES.cancelled('$3::bigint')}
-    FROM (
-      SELECT id FROM ${executions} WHERE namespace = $1 AND id = ANY ($2::text[]) AND finished_at IS NULL ${where}
-      ORDER BY id FOR NO KEY UPDATE
-    ) x WHERE e.namespace = $1 AND e.id = x.id`;
-  const cancel = statement(leave('', 'cancel_at = coalesce(e.cancel_at, $3::bigint),'));
-  const expire = statement(leave("AND status = 'queued' AND queue IS NOT NULL AND owner IS NULL"));
-  return {
-    takeArrivals,
-    putQueues,
-    putLimits,
-    lockLimits,
-    limitsAfter,
-    deleteLimits,
-    limitsIn,
-    putUses,
-    forgetWakes,
-    wakeLater,
-    cancel,
-    expire,
-  };
+  return { putLimits, lockLimits, putUses, forgetWakes, limitsAfter, deleteLimits, limitsIn, list };
 }
 
 /** The statements that make queues ready which a limit blocks. */
@@ -237,14 +243,6 @@ export function claimStatements({ executions, queues, slots, arrivals }: Names, 
       OR (x.shared AND EXISTS (SELECT FROM ${queues} q WHERE q.namespace = $1 AND q.ready))`,
     ['queue'],
   );
-  const list = statement(
-    `SELECT s.limit_id, e.id, e.status = 'queued' AS queued FROM ${slots} s
-    JOIN ${executions} e ON e.namespace = s.namespace AND e.id = s.execution
-    WHERE s.namespace = $1 AND s.limit_id = ANY ($2::text[]) AND e.finished_at IS NULL AND e.cancel_at IS NULL
-      AND (e.status <> 'queued' OR e.queue IS NOT NULL)
-    ORDER BY e.created_at, e.ref`,
-    ['limit_id', 'id', 'queued'],
-  );
   // Also what another process has locked is due: it may leave it as it is.
   const isDue = `EXISTS (SELECT FROM ${executions} e WHERE e.namespace = $1 AND e.queue = x.id AND e.due_at <= $4::bigint)`;
   const settle = statement(
@@ -265,7 +263,6 @@ export function claimStatements({ executions, queues, slots, arrivals }: Names, 
     countSlots,
     heads,
     waitedFor,
-    list,
     settle,
   };
 }

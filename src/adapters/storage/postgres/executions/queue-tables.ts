@@ -14,6 +14,7 @@ import {
   arrivalStatements,
   type Callers,
   claimStatements,
+  limitStatements,
   slotStatements,
   wakeStatements,
 } from './queue-statements.ts';
@@ -35,6 +36,7 @@ const NO_CLAIM: QueueClaim = { claim: statement('SELECT'), worker: '', excludedV
 export function createQueues(names: Names, namespace: string, callers: Callers): QueuesOn {
   const on = {
     ...arrivalStatements(names),
+    ...limitStatements(names),
     ...wakeStatements(names),
     ...slotStatements(names),
     ...claimStatements(names, callers),

@@ -10,7 +10,7 @@ const MAX_LIMITS = 500;
 /** A number that is newer is kept, in ms: during a deployment, processes may have different ones. */
 const NEW_MS = 3_600_000;
 
-/** So many that there may be more. */
+/** If this number was deleted, there may be more. */
 export const MANY_LIMITS = MAX_LIMITS / 2;
 
 /**

@@ -57,8 +57,6 @@ export const isTakenIn = (here: string) => `CASE WHEN held AND epoch > 0 THEN ${
 export function createQueues(connection: SqlConnection, namespace: string): Queues {
   const here = `namespace = ${toLiteral(namespace)}`;
   const listed = '(SELECT value FROM json_each(?))';
-  const isDue = `EXISTS (
-    SELECT 1 FROM ensemble_executions WHERE ${here} AND queue = ensemble_queues.id AND due_at IS NOT NULL AND due_at <= ?)`;
   const selectReady = connection.prepare(`SELECT 1 FROM ensemble_queues WHERE ${here} AND ready LIMIT 1`);
   const selectBlocked = connection.prepare(
     `SELECT 1 WHERE ${isAnyBlocked('ensemble_queues', `${here} AND blocked_by IS NOT NULL`)}`,
@@ -119,15 +117,7 @@ export function createQueues(connection: SqlConnection, namespace: string): Queu
       `INSERT INTO ensemble_slots (namespace, limit_id, execution, epoch, held, listed) VALUES (${toLiteral(namespace)}, ?, ?, ?, ?, ?)
       ON CONFLICT (namespace, limit_id, execution, step) DO UPDATE SET epoch = excluded.epoch`,
     ),
-    deleteQueue: connection.prepare(`DELETE FROM ensemble_queues WHERE ${here} AND id = ? AND NOT ${isDue}`),
-    arriveAgain: connection.prepare(
-      `INSERT INTO ensemble_arrivals (namespace, freed, queue, limits, due_at)
-      SELECT ${toLiteral(namespace)}, 0, queue, limits, due_at FROM ensemble_executions
-      WHERE ${here} AND queue = ? AND due_at IS NOT NULL AND due_at <= ? ORDER BY due_at, ref LIMIT 1`,
-    ),
-    block: connection.prepare(
-      `UPDATE ensemble_queues SET ready = 0, blocked_by = ?, blocked_at = ? WHERE ${here} AND id = ?`,
-    ),
+    ...settleStatements(connection, here, toLiteral(namespace)),
   });
   // Most stores have no limits.
   let prepared: ReturnType<typeof prepare> | undefined;
@@ -300,6 +290,23 @@ function groupStatements(connection: SqlConnection, here: string) {
     ),
     selectBlockedOfGroups: connection.prepare(
       `SELECT id FROM ensemble_queues WHERE ${here} AND blocked_by = ? AND ${HAS_GROUP} AND id > ? AND id < ? ORDER BY id LIMIT ?`,
+    ),
+  };
+}
+
+/** The statements for queues that a claim has looked at. @param namespace - as a literal */
+function settleStatements(connection: SqlConnection, here: string, namespace: string) {
+  const isDue = `EXISTS (
+    SELECT 1 FROM ensemble_executions WHERE ${here} AND queue = ensemble_queues.id AND due_at IS NOT NULL AND due_at <= ?)`;
+  return {
+    deleteQueue: connection.prepare(`DELETE FROM ensemble_queues WHERE ${here} AND id = ? AND NOT ${isDue}`),
+    arriveAgain: connection.prepare(
+      `INSERT INTO ensemble_arrivals (namespace, freed, queue, limits, due_at)
+      SELECT ${namespace}, 0, queue, limits, due_at FROM ensemble_executions
+      WHERE ${here} AND queue = ? AND due_at IS NOT NULL AND due_at <= ? ORDER BY due_at, ref LIMIT 1`,
+    ),
+    block: connection.prepare(
+      `UPDATE ensemble_queues SET ready = 0, blocked_by = ?, blocked_at = ? WHERE ${here} AND id = ?`,
     ),
   };
 }
