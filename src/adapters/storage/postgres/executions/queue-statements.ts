@@ -243,11 +243,12 @@ export function claimStatements({ executions, queues, slots, arrivals }: Names, 
       OR (x.shared AND EXISTS (SELECT FROM ${queues} q WHERE q.namespace = $1 AND q.ready))`,
     ['queue'],
   );
-  // Also what another process has locked is due: it may leave it as it is.
-  const isDue = `EXISTS (SELECT FROM ${executions} e WHERE e.namespace = $1 AND e.queue = x.id AND e.due_at <= $4::bigint)`;
+  // Also what another process has locked is due: it may leave it as it is. As a column, it is looked up for each queue, and never joined.
   const settle = statement(
-    `WITH x AS (SELECT * FROM unnest($2::text[], $3::text[]) x (id, blocked_by)),
-    gone AS (DELETE FROM ${queues} q USING x WHERE q.namespace = $1 AND q.id = x.id AND NOT ${isDue} RETURNING q.id),
+    `WITH x AS MATERIALIZED (
+      SELECT *, EXISTS (SELECT FROM ${executions} e WHERE e.namespace = $1 AND e.queue = x.id AND e.due_at <= $4::bigint) AS is_due
+      FROM unnest($2::text[], $3::text[]) x (id, blocked_by)
+    ), gone AS (DELETE FROM ${queues} q USING x WHERE q.namespace = $1 AND q.id = x.id AND NOT x.is_due RETURNING q.id),
     again AS (
       INSERT INTO ${arrivals} (namespace, freed, queue, limits, due_at) SELECT $1, false, e.* FROM gone CROSS JOIN LATERAL (
         SELECT queue, limits, due_at FROM ${executions}
@@ -255,7 +256,7 @@ export function claimStatements({ executions, queues, slots, arrivals }: Names, 
       ) e
     )
     UPDATE ${queues} q SET ready = false, blocked_by = x.blocked_by, blocked_at = $4::bigint FROM x
-    WHERE q.namespace = $1 AND q.id = x.id AND x.blocked_by IS NOT NULL AND ${isDue}`,
+    WHERE q.namespace = $1 AND q.id = x.id AND x.blocked_by IS NOT NULL AND x.is_due`,
   );
   return {
     lockReady,
