@@ -8,11 +8,10 @@ import type { ClaimedExecution, DamagedExecution } from '../../../../engine/exec
 import type { ClaimQuery, ExecutionStore } from '../../../../engine/storage/storage.port.ts';
 import { readBoolean, readNumber } from '../../sql/columns.ts';
 import { claimFromQueues, readArrivals } from '../../sql/queues/claim-queues.ts';
-import { MANY_LIMITS, purgeLimits } from '../../sql/queues/purge-limits.ts';
+import { purgeLimits, sweepLimits } from '../../sql/queues/purge-limits.ts';
 import { QueueCursor } from '../../sql/queues/queue-cursor.ts';
 import { runLater } from '../../sql/queues/steps.ts';
 import { readAccepted, readHandover, readId } from '../../sql/read-execution.ts';
-import { sweepSometimes } from '../../sweep-sometimes.ts';
 import { byLimit, type SqlClient, type SqlRow, type Statement, statement, toArray } from '../drivers/driver.ts';
 import { readList, toTextColumn } from '../tables/columns.ts';
 import { countCharges, isOverLimit, RUNNING, slotRows } from '../tables/count-charges.ts';
@@ -57,9 +56,7 @@ export function createClaiming(
   const { select, selectOne, look, count, claimPlaces, callers } = claimStatements(names);
   const queuesOn = createQueues(names, namespace, callers);
   const cursor = new QueueCursor();
-  const sweepLimits = sweepSometimes(MANY_LIMITS, (now) =>
-    client.transaction((on) => runLater(purgeLimits(queuesOn(on), cursor, now))),
-  );
+  const sweep = sweepLimits((now) => client.transaction((on) => runLater(purgeLimits(queuesOn(on), cursor, now))));
   /** Whether a queue may be ready, as far as this process knows. */
   let hasQueues = true;
   /** The lane that had the last turn. */
@@ -70,7 +67,7 @@ export function createClaiming(
     { now, limit, excludeVersions }: ClaimQuery,
   ): Promise<(ClaimedExecution | DamagedExecution)[]> => {
     if (limit <= 0 || !hasQueues) return [];
-    sweepLimits(now);
+    sweep(now);
     const how = {
       claim: claimPlaces,
       worker: toTextColumn(worker),

@@ -7,10 +7,9 @@ import type { CommitResult, Storage } from '../../../../engine/storage/storage.p
 import { readNumber, toJsonColumn } from '../../sql/columns.ts';
 import { admitStarts, type LimitedStart, limitedStart, storeStarts } from '../../sql/queues/admit-starts.ts';
 import { readArrivals } from '../../sql/queues/claim-queues.ts';
-import { MANY_LIMITS, purgeLimits } from '../../sql/queues/purge-limits.ts';
+import { purgeLimits, sweepLimits } from '../../sql/queues/purge-limits.ts';
 import { KnownLimits } from '../../sql/queues/queue-cursor.ts';
 import { runLater } from '../../sql/queues/steps.ts';
-import { sweepSometimes } from '../../sweep-sometimes.ts';
 import type { SqlClient, SqlResult, SqlRunner } from '../drivers/driver.ts';
 import type { ChargesTable } from '../tables/charges-table.ts';
 import { readList, toTextColumn } from '../tables/columns.ts';
@@ -45,9 +44,7 @@ export function createCommit(
   let limitedCommits = 0;
   /** The limits that this process knows to be stored. */
   const known = new KnownLimits();
-  const sweepLimits = sweepSometimes(MANY_LIMITS, (now) =>
-    client.transaction((on) => runLater(purgeLimits(queuesOn(on), known, now))),
-  );
+  const sweep = sweepLimits((now) => client.transaction((on) => runLater(purgeLimits(queuesOn(on), known, now))));
 
   /** @returns undefined when everything was stored */
   const run = async (on: SqlRunner, worker: string, write: Write): Promise<Written | undefined> => {
@@ -131,7 +128,7 @@ export function createCommit(
   const commitLimited = async (worker: string, entries: readonly CommitEntry[]): Promise<readonly CommitResult[]> => {
     let cancels = false;
     const now = Math.max(...entries.map(({ start }) => start?.createdAt ?? 0));
-    sweepLimits(now);
+    sweep(now);
     try {
       const answers = await known.during(() =>
         client.transaction(async (on) => {

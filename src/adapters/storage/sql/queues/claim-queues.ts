@@ -78,7 +78,7 @@ type StateTables = Pick<QueueTables<never>, 'putLimits' | 'readLimits'>;
  */
 export function* readStates(
   on: StateTables,
-  { known }: KnownLimits,
+  stored: KnownLimits,
   ids: readonly string[],
   given: () => MaybePromise<readonly FlowLimit[]>,
 ): Steps<Map<string, LimitState>> {
@@ -86,13 +86,9 @@ export function* readStates(
   const states = yield* wait(on.readLimits(ids));
   const missing = new Set(ids.filter((id) => !states.has(id)));
   if (missing.size === 0) return states;
-  const newest = new Map<string, FlowLimit>();
-  for (const limit of [...(yield* wait(given())), ...[...missing].flatMap((id) => known.get(id) ?? [])]) {
-    const id = limitId(limit);
-    if (missing.has(id) && (newest.get(id)?.since ?? 0) <= limit.since) newest.set(id, limit);
-  }
-  const sorted = [...newest.keys()].sort();
-  if (sorted.length > 0) yield* wait(on.putLimits(sorted.map((id) => newest.get(id) as FlowLimit)));
+  const limits = [...(yield* wait(given())), ...[...missing].flatMap((id) => stored.known.get(id) ?? [])];
+  for (const id of missing) stored.known.delete(id);
+  yield* putNewLimits(on, stored, [{ limits: limits.filter((limit) => missing.has(limitId(limit))) }]);
   return yield* wait(on.readLimits(ids));
 }
 

@@ -1,6 +1,8 @@
 /** Deletes limits that nothing uses any more: each value of a key has a row. */
 
+import type { MaybePromise } from '../../../../engine/base/maybe-promise.ts';
 import { isUnused } from '../../../../engine/execution/limits/rate-window.ts';
+import { sweepSometimes } from '../../sweep-sometimes.ts';
 import type { KnownLimits } from './queue-cursor.ts';
 import type { QueueTables } from './queue-tables.ts';
 import { type Steps, wait } from './steps.ts';
@@ -10,8 +12,10 @@ const MAX_LIMITS = 500;
 /** A number that is newer is kept, in ms: during a deployment, processes may have different ones. */
 const NEW_MS = 3_600_000;
 
-/** If this number was deleted, there may be more. */
-export const MANY_LIMITS = MAX_LIMITS / 2;
+/** @param purge - runs {@link purgeLimits} @returns a function for other calls of the store, see {@link sweepSometimes}. If half of the limits were deleted, the next ones are looked at at once */
+export function sweepLimits(purge: (now: number) => MaybePromise<number>): (now: number) => void {
+  return sweepSometimes(MAX_LIMITS / 2, purge);
+}
 
 /**
  * Looks at the next limits, and deletes those without slots and without anything that still counts under a rate. In a transaction of its

@@ -104,7 +104,7 @@ export interface QueueTables<Row> {
   readLimits(limits: readonly string[]): MaybePromise<Map<string, LimitState>>;
   /** The ids of limits, after one, in order, whose numbers are older than an instant (Unix ms); also those for all keys. */
   limitsAfter(id: string, since: number, most: number): MaybePromise<readonly string[]>;
-  /** Deletes those of these limits for which there is no slot and no queue that they block. @returns their ids */
+  /** Deletes those of these limits that have no slots and block no queue. @returns their ids */
   deleteLimits(limits: readonly string[]): MaybePromise<readonly string[]>;
   /** The limits of the first execution of each queue. */
   limitsIn(queues: readonly string[]): MaybePromise<readonly FlowLimit[]>;

@@ -4,11 +4,10 @@ import type { ClaimedExecution, DamagedExecution } from '../../../../engine/exec
 import type { ClaimQuery, ExecutionStore } from '../../../../engine/storage/storage.port.ts';
 import { readNumber } from '../../sql/columns.ts';
 import { claimFromQueues, readArrivals } from '../../sql/queues/claim-queues.ts';
-import { MANY_LIMITS, purgeLimits } from '../../sql/queues/purge-limits.ts';
+import { purgeLimits, sweepLimits } from '../../sql/queues/purge-limits.ts';
 import { QueueCursor } from '../../sql/queues/queue-cursor.ts';
 import { runNow } from '../../sql/queues/steps.ts';
 import { readAccepted, readHandover, readId } from '../../sql/read-execution.ts';
-import { sweepSometimes } from '../../sweep-sometimes.ts';
 import type { RunTransaction, SqlConnection, SqlRow, SqlValue } from '../drivers/driver.ts';
 import { toLiteral, toTextColumn } from '../tables/columns.ts';
 import { type Unreadable, whereDamaged } from '../tables/damaged.ts';
@@ -66,7 +65,7 @@ export function createClaiming(
   const queues = createQueues(connection, namespace);
   const cursor = new QueueCursor();
 
-  const sweepLimits = sweepSometimes(MANY_LIMITS, (now) => runNow(purgeLimits(queues.tables(), cursor, now)));
+  const sweep = sweepLimits((now) => runNow(purgeLimits(queues.tables(), cursor, now)));
 
   const claimQueued = (worker: string, { now, limit, excludeVersions }: ClaimQuery): readonly SqlRow[] => {
     const { isReady, arrivesAt = Number.POSITIVE_INFINITY } = queues.next();
@@ -82,7 +81,7 @@ export function createClaiming(
         hasCallerSlot: slots.take,
         claim: (rows) => void markClaimed(by, rows, now, updateFromQueue),
       });
-      sweepLimits(now);
+      sweep(now);
       runNow(readArrivals(tables, cursor, now));
       return runNow(claimFromQueues(tables, cursor, now, limit));
     };

@@ -4,11 +4,10 @@ import { startsWithResults } from '../../../../engine/execution/execution-record
 import type { CommitEntry, NewExecution } from '../../../../engine/execution/stored-execution.ts';
 import type { CommitResult, Storage } from '../../../../engine/storage/storage.port.ts';
 import { type Admitted, admitStarts, limitedStart, storeStarts } from '../../sql/queues/admit-starts.ts';
-import { MANY_LIMITS, purgeLimits } from '../../sql/queues/purge-limits.ts';
+import { purgeLimits, sweepLimits } from '../../sql/queues/purge-limits.ts';
 import { KnownLimits } from '../../sql/queues/queue-cursor.ts';
 import { runNow } from '../../sql/queues/steps.ts';
 import type { DeliveriesTable } from '../../sql/tables/deliveries-table.ts';
-import { sweepSometimes } from '../../sweep-sometimes.ts';
 import type { RunTransaction, SqlConnection } from '../drivers/driver.ts';
 import type { BatchCharges, ChargesTable } from '../tables/charges-table.ts';
 import { toTextColumn } from '../tables/columns.ts';
@@ -36,7 +35,7 @@ export function createCommit(
   const maxGroup = maxGroupOf(connection);
   const { tables: queues } = createQueues(connection, namespace);
   const known = new KnownLimits();
-  const sweepLimits = sweepSometimes(MANY_LIMITS, (now) => runNow(purgeLimits(queues(), known, now)));
+  const sweep = sweepLimits((now) => runNow(purgeLimits(queues(), known, now)));
 
   /**
    * The answer to an entry that was refused. Only a refused entry is read again, so that a successful write costs no
@@ -91,7 +90,7 @@ export function createCommit(
       if (refusal) return refusal;
       const limited = limitedStart(entry);
       const now = entry.start.createdAt;
-      if (limited) sweepLimits(now);
+      if (limited) sweep(now);
       const admitted = limited && runNow(admitStarts(queues(), known, [limited], now));
       const admission = admitted?.answers[0];
       if (admission === 'slots-taken' || admission === 'queue-full') {
