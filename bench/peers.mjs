@@ -7,6 +7,8 @@ export const PEERS = {
   mastra: { title: 'Mastra', package: '@mastra/core' },
   langgraph: { title: 'LangGraph', package: '@langchain/langgraph' },
   dbos: { title: 'DBOS', package: '@dbos-inc/dbos-sdk' },
+  pgboss: { title: 'pg-boss', package: 'pg-boss' },
+  bullmq: { title: 'BullMQ', package: 'bullmq' },
   openworkflow: { title: 'OpenWorkflow', package: 'openworkflow' },
 };
 

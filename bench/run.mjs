@@ -12,7 +12,7 @@ import { installPeers } from './install-peers.mjs';
 import { buildLibrary } from './library.mjs';
 import { printTurns } from './print-turns.mjs';
 import { median, medianAndRange, significant } from './statistics.mjs';
-import { chooseCases, chosenRows, DURABLE, IN_MEMORY } from './tables.mjs';
+import { chooseCases, chosenRows, DRAIN, DURABLE, IN_MEMORY } from './tables.mjs';
 
 if (process.argv.includes('--check')) {
   await import('./check.mjs');
@@ -23,7 +23,9 @@ const seconds = positive('SECONDS', 5);
 const chosen = chooseCases(process.env.CASES);
 
 buildLibrary();
-const peers = Object.values(chosenRows({ ...IN_MEMORY, ...DURABLE }, chosen)).flatMap(({ peer }) => peer ?? []);
+const peers = Object.values(chosenRows({ ...IN_MEMORY, ...DURABLE, drain: DRAIN }, chosen)).flatMap(
+  ({ peer }) => peer ?? [],
+);
 const missing = installPeers([...new Set(peers)]);
 
 console.log(`Node ${process.version.slice(1)}, ${cpus().length} cores, ${process.platform} ${process.arch}.`);

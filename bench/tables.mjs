@@ -3,12 +3,13 @@
 import { titleOf } from './peers.mjs';
 
 const row = (title, module, argument) => ({ title, module, argument });
-const peerRow = (peer, title, file) => ({
+const peerRow = (peer, title, file, argument) => ({
   get title() {
     return `${titleOf(peer)}${title}`;
   },
   module: `peers/${peer}/${file}.mjs`,
   peer,
+  argument,
 });
 
 const counts = (name, module, numbers) =>
@@ -98,13 +99,24 @@ export const DURABLE = {
   },
 };
 
+/** A backlog in the queues of Postgres and Redis, with and without 1,000 keys, of which each has one job at a time. */
+export const DRAIN = {
+  'drain-library': row('this library', 'cases/durable/library-drain.mjs'),
+  'drain-library-keys': row('this library, by key', 'cases/durable/library-drain.mjs', 'keys'),
+  'drain-pgboss': peerRow('pgboss', '', 'drain'),
+  'drain-pgboss-keys': peerRow('pgboss', ', by group', 'drain', 'keys'),
+  'drain-dbos': peerRow('dbos', '', 'drain'),
+  'drain-dbos-keys': peerRow('dbos', ', by partition', 'drain', 'keys'),
+  'drain-bullmq': peerRow('bullmq', ' (Redis; groups are not free)', 'drain'),
+};
+
 /** Tables that measure this library only. Each has its own way of printing. */
 const FURTHER = {
   ...{ memory: {}, import: {}, deliveries: {}, turns: {} },
   ...{ queue: {}, backlog: {}, keys: {}, finished: {}, loops: {}, resume: {}, waiting: {} },
 };
 
-const TABLES = { ...IN_MEMORY, ...DURABLE, ...FURTHER };
+const TABLES = { ...IN_MEMORY, ...DURABLE, drain: DRAIN, ...FURTHER };
 
 /**
  * The tables and rows that CASES names, all by default.

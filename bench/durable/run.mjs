@@ -2,10 +2,11 @@
 
 import { runChild } from '../child.mjs';
 import { medianAndRange } from '../statistics.mjs';
-import { chosenRows, DURABLE } from '../tables.mjs';
+import { chosenRows, DRAIN, DURABLE } from '../tables.mjs';
 import { measureDisk } from './disk.mjs';
 import { openPlace } from './place.mjs';
 import { printBacklog } from './print-backlog.mjs';
+import { printDrain } from './print-drain.mjs';
 import { printFinished } from './print-finished.mjs';
 import { printKeys } from './print-keys.mjs';
 import { printLoops } from './print-loops.mjs';
@@ -16,7 +17,7 @@ import { printWaiting } from './print-waiting.mjs';
 
 const AT_A_TIME = [1, 50];
 const HEADS = { sqlite: 'SQLite', postgres: 'Postgres' };
-const IN_POSTGRES = ['postgres', 'queue', 'backlog', 'keys', 'finished', 'loops', 'resume'];
+const IN_POSTGRES = ['postgres', 'drain', 'queue', 'backlog', 'keys', 'finished', 'loops', 'resume'];
 /** The time limit of a case beyond its measured time and its warm-up: to start, to check what it stored, and to close. */
 const ALLOWANCE_MS = 120_000;
 
@@ -26,7 +27,8 @@ export async function runDurable({ rounds, seconds, chosen, missing }) {
   const further = ['queue', 'backlog', 'keys', 'finished', 'loops', 'resume', 'waiting'].filter((name) =>
     chosen.has(name),
   );
-  if (Object.keys(rows).length === 0 && further.length === 0) return;
+  const backlogs = chosenRows({ DRAIN }, chosen);
+  if (Object.keys({ ...rows, ...backlogs }).length === 0 && further.length === 0) return;
 
   const needsPostgres = [...chosen].some((name) => IN_POSTGRES.includes(name.split('-')[0]));
   const place = await openPlace(needsPostgres);
@@ -53,6 +55,7 @@ export async function runDurable({ rounds, seconds, chosen, missing }) {
         if (alike.length > 0) printThroughput(`${head}, ${count} at a time`, alike);
       }
     }
+    if (Object.keys(backlogs).length > 0) await printDrain({ rows: backlogs, rounds, missing, measure });
     if (chosen.has('queue')) await printQueue({ rounds, seconds, measure });
     if (chosen.has('backlog')) await printBacklog({ rounds, seconds, measure });
     if (chosen.has('keys')) await printKeys({ rounds, measure });

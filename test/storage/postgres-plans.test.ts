@@ -2,7 +2,7 @@
 
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { SqlClient, SqlParam, Statement } from '../../src/adapters/storage/postgres/drivers/driver.ts';
+import type { SqlClient, SqlParam, SqlRunner, Statement } from '../../src/adapters/storage/postgres/drivers/driver.ts';
 import { openClient } from '../../src/adapters/storage/postgres/drivers/load-driver.ts';
 import { createClaiming } from '../../src/adapters/storage/postgres/executions/claim.ts';
 import { createCommit } from '../../src/adapters/storage/postgres/executions/commit.ts';
@@ -54,13 +54,7 @@ describe.skipIf(!hasServer)('plans', () => {
     database = await createDatabase();
     const real = await openClient(readPostgresOptions({ url: database.connectionString }));
     await migrate(real, 'ensemble');
-    client = {
-      ...real,
-      run(statement, params) {
-        ran.push([statement, params]);
-        return real.run(statement, params);
-      },
-    };
+    client = recorded(real);
     session = new pg.Client({ connectionString: database.connectionString });
     await session.connect();
   });
@@ -70,6 +64,13 @@ describe.skipIf(!hasServer)('plans', () => {
     await database.drop();
   });
 
+  const recorded = <Runner extends SqlRunner>(runner: Runner): Runner => ({
+    ...runner,
+    run(statement: Statement, params: readonly SqlParam[]) {
+      ran.push([statement, params]);
+      return runner.run(statement, params);
+    },
+  });
   const signalsOf = (namespace: string) => signalsTable(client, tableNames('ensemble'), namespace, () => undefined);
   const commitTo = (namespace: string) =>
     createCommit(client, tableNames('ensemble'), namespace, {
@@ -77,8 +78,8 @@ describe.skipIf(!hasServer)('plans', () => {
       signals: signalsOf(namespace),
       usage: chargesTable(client, tableNames('ensemble'), namespace),
     });
-  const claimingFrom = (namespace: string) =>
-    createClaiming(client, tableNames('ensemble'), namespace, signalsOf(namespace).deliverSent);
+  const claimingFrom = (namespace: string, on = client) =>
+    createClaiming(on, tableNames('ensemble'), namespace, signalsOf(namespace).deliverSent);
 
   const nodes = (plan: Plan): Plan[] => [plan, ...(plan.Plans ?? []).flatMap(nodes)];
 
@@ -477,5 +478,45 @@ describe.skipIf(!hasServer)('plans', () => {
       for (const n of [5, 6])
         expect(await executions.get(executionId(n))).toMatchObject({ status: 'completed', agents: [{ key: 'a' }] });
     });
+  });
+
+  it('a claim from queues looks executions up one by one, also in a store that grew before it had statistics', async () => {
+    const namespace = 'queues';
+    const limitsOf = (key: string) => [{ name: 'orders', key, max: 1, since: 1 }];
+    await database.query(
+      `INSERT INTO ensemble.owners (namespace, id, lease_until, locks) VALUES ($1, '${WORKER}', ${T0 + 1_000_000}, false)`,
+      [namespace],
+    );
+    const commit = commitTo(namespace);
+    const claiming = claimingFrom(namespace, {
+      ...client,
+      transaction: (work, before) =>
+        client.transaction((on) => work(recorded(on)), before && ((on) => before(recorded(on)))),
+    });
+    for (const from of [0, 500])
+      await commit(
+        WORKER,
+        Array.from({ length: 500 }, (_, i) =>
+          starting(execution(from + i, { limits: limitsOf(`k${i}`) }), { release: { status: 'queued', dueAt: T0 } }),
+        ),
+      );
+    await claiming.poll(WORKER, []);
+    ran = [];
+    const query = { now: T0, limit: 50, excludeVersions: [] };
+    const held = await claiming.claim(WORKER, query);
+    await commit(
+      WORKER,
+      held.map((one) => ({
+        executionId: 'execution' in one ? one.execution.id : one.executionId,
+        ...{ epoch: one.epoch, steps: [], end: end() },
+      })),
+    );
+    expect((await claiming.claim(WORKER, query)).length).toBe(50);
+    const byKey =
+      /^(executions_(due|slots) |executions_in_queue .*queue = |executions_pkey .*\bid = |place .*ctid = |(queues|limits|slots|arrivals|charges)_)/;
+    for (const one of ran) {
+      const reads = others(await explain(one), byKey).filter((read) => read.includes('executions'));
+      expect([one[0].text, reads]).toEqual([one[0].text, []]);
+    }
   });
 });

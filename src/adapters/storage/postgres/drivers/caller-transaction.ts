@@ -56,10 +56,12 @@ export function clientOf(run: SqlRunner['run']): SqlClient {
   return {
     run,
     sessionLocks: false,
-    async transaction(work) {
+    async transaction(work, before) {
+      const on = { run, table: unsupported, exec: unsupported };
       await control('SAVEPOINT ensemble_work');
       try {
-        const result = await work({ run, table: unsupported, exec: unsupported });
+        await before?.(on);
+        const result = await work(on);
         await control('RELEASE SAVEPOINT ensemble_work');
         return result;
       } catch (error) {

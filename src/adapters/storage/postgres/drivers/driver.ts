@@ -59,8 +59,14 @@ export interface SessionEvents {
 export interface SqlClient extends SqlRunner {
   /** Whether each session has its own locks. False where all sessions share one connection. */
   readonly sessionLocks: boolean;
-  /** Runs `work` on one connection. When it returns, all its writes are stored; when it throws, none is. */
-  transaction<T>(work: (transaction: SqlTransaction) => Promise<T>): Promise<T>;
+  /**
+   * Runs `work` on one connection. When it returns, all its writes are stored; when it throws, none is.
+   * @param before - runs in a transaction of its own on the same connection. What it writes may be lost until `work` is stored
+   */
+  transaction<T>(
+    work: (transaction: SqlTransaction) => Promise<T>,
+    before?: (transaction: SqlTransaction) => Promise<unknown>,
+  ): Promise<T>;
   /** Opens a connection that listens to a channel. */
   openSession(channel: string, events: SessionEvents): Promise<SqlSession>;
   /** Closes the connections that the storage opened. */

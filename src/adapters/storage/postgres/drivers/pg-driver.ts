@@ -8,10 +8,11 @@ import type {
   SqlRow,
   SqlSession,
   SqlTable,
+  SqlTransaction,
   Statement,
 } from './driver.ts';
 import { leavesConnection, ofDriver } from './failure.ts';
-import { createTimeout, endIdleAfter, type WithTimeout } from './query-timeout.ts';
+import { beginWith, createTimeout, UNFLUSHED, type WithTimeout } from './query-timeout.ts';
 
 /** What the storage uses of a `Pool` of `pg`, or of a compatible pool. */
 export interface PgPool {
@@ -116,22 +117,28 @@ export function pgDriver(pool: PgPool, owned: boolean, { prepares, queryTimeoutM
   return {
     sessionLocks: true,
     run,
-    async transaction(work) {
+    async transaction(work, before) {
       const client = await acquire();
+      const on: SqlTransaction = {
+        run: async (statement, params) =>
+          toResult(await queryOn(client, toQuery(statement, params), withTimeout, nothing, params)),
+        table: async (text, params) => {
+          const query = { text, values: [...params], rowMode: 'array', queryMode: 'extended', types: AS_TEXT };
+          return toTable(await queryOn(client, query, withTimeout, nothing, params));
+        },
+        // Without a timeout, because a migration may take long.
+        exec: async (text) => {
+          await queryOn(client, { text });
+        },
+      };
+      const begin = beginWith(queryTimeoutMs);
       try {
-        await queryOn(client, { text: `BEGIN; ${endIdleAfter(queryTimeoutMs)}` }, withTimeout);
-        const result = await work({
-          run: async (statement, params) =>
-            toResult(await queryOn(client, toQuery(statement, params), withTimeout, nothing, params)),
-          table: async (text, params) => {
-            const query = { text, values: [...params], rowMode: 'array', queryMode: 'extended', types: AS_TEXT };
-            return toTable(await queryOn(client, query, withTimeout, nothing, params));
-          },
-          // Without a timeout, because a migration may take long.
-          exec: async (text) => {
-            await queryOn(client, { text });
-          },
-        });
+        if (before) {
+          await queryOn(client, { text: `${begin}; ${UNFLUSHED}` }, withTimeout);
+          await before(on);
+        }
+        await queryOn(client, { text: before ? `COMMIT; ${begin}` : begin }, withTimeout);
+        const result = await work(on);
         await queryOn(client, { text: 'COMMIT' }, withTimeout);
         release(client, false);
         return result;

@@ -1,7 +1,7 @@
 /** The driver for PGlite, Postgres inside the process: an instance that the app provides. */
 
 import { joinBytes } from '../../../../engine/base/bytes/join-bytes.ts';
-import type { SqlClient, SqlParam, SqlResult, SqlTable, Statement } from './driver.ts';
+import type { SqlClient, SqlParam, SqlResult, SqlTable, SqlTransaction, Statement } from './driver.ts';
 import type { ClientOptions } from './pg-driver.ts';
 import { executeMessages, prepareMessages } from './pglite-messages.ts';
 import { createTimeout, transactWithTimeout } from './query-timeout.ts';
@@ -66,23 +66,27 @@ type Run = (statement: Statement, params: readonly SqlParam[], transaction?: Pgl
 export function pgliteDriver(database: PgliteDatabase, { prepares, queryTimeoutMs }: ClientOptions): SqlClient {
   const withTimeout = createTimeout(queryTimeoutMs);
   const run = (prepares ? runPrepared(database) : undefined) ?? runText(database);
+  const transact = <T>(work: (transaction: SqlTransaction) => Promise<T>): Promise<T> =>
+    transactWithTimeout(
+      withTimeout,
+      (body) => database.transaction(body),
+      (transaction: PgliteRunner) =>
+        work({
+          run: (statement, params) => run(statement, params, transaction),
+          table: (text, params) => withTimeout(runTable(transaction, text, params)),
+          exec: async (text) => {
+            await transaction.exec(text);
+          },
+        }),
+    );
   return {
     // All sessions are one, used by one process, so a lock can't show whether another process lives.
     sessionLocks: false,
     run: (statement, params) => withTimeout(run(statement, params), undefined, params),
-    transaction: (work) =>
-      transactWithTimeout(
-        withTimeout,
-        (body) => database.transaction(body),
-        (transaction: PgliteRunner) =>
-          work({
-            run: (statement, params) => run(statement, params, transaction),
-            table: (text, params) => withTimeout(runTable(transaction, text, params)),
-            exec: async (text) => {
-              await transaction.exec(text);
-            },
-          }),
-      ),
+    async transaction(work, before) {
+      if (before) await transact(before);
+      return transact(work);
+    },
     async openSession(channel, { onNotify }) {
       const unlisten = await database.listen(channel, onNotify);
       return {

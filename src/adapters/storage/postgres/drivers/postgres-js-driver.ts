@@ -4,7 +4,7 @@ import { messageOf, OrchestratorError } from '../../../../engine/base/errors.ts'
 import type { SqlClient, SqlParam, SqlResult, SqlRow, SqlTable, SqlTransaction, Statement } from './driver.ts';
 import { ofDriver } from './failure.ts';
 import type { ClientOptions } from './pg-driver.ts';
-import { createTimeout, endIdleAfter } from './query-timeout.ts';
+import { beginWith, createTimeout, UNFLUSHED } from './query-timeout.ts';
 
 /** What the storage uses of an instance of postgres.js. */
 export interface PostgresJsSql {
@@ -127,11 +127,16 @@ export function postgresJsDriver(
   return {
     sessionLocks: true,
     run: (statement, params) => runOn(sql, statement, params),
-    async transaction(work) {
+    async transaction(work, before) {
       const own = await connectOwn({});
       const control = (text: string) => own.run({ name: '', text, columns: [] }, []);
       try {
-        await control(`BEGIN; ${endIdleAfter(queryTimeoutMs)}`);
+        const begin = beginWith(queryTimeoutMs);
+        if (before) {
+          await control(`${begin}; ${UNFLUSHED}`);
+          await before(own);
+        }
+        await control(before ? `COMMIT; ${begin}` : begin);
         const result = await work(own);
         await control('COMMIT');
         return result;

@@ -7,9 +7,12 @@ import { type SqlParam, statement } from './driver.ts';
 /** A process that hangs in a transaction, or whose host is gone, must not block the others for longer. */
 const MAX_IDLE_MS = 5000;
 
-/** Runs at the start of a transaction: the server ends a transaction that is idle for this time. */
-export const endIdleAfter = (timeoutMs: number) =>
-  `SET LOCAL idle_in_transaction_session_timeout = ${Math.min(timeoutMs, MAX_IDLE_MS)}`;
+/** Begins a transaction. The server ends it when it is idle for some time. */
+export const beginWith = (timeoutMs: number) =>
+  `BEGIN; SET LOCAL idle_in_transaction_session_timeout = ${Math.min(timeoutMs, MAX_IDLE_MS)}`;
+
+/** For a transaction whose writes may be lost until a later one is stored. */
+export const UNFLUSHED = 'SET LOCAL synchronous_commit = off';
 
 /**
  * Runs in a transaction with a number of ms. A statement that waits longer for a lock fails with the code below.

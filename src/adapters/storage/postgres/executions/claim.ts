@@ -17,7 +17,7 @@ import { readList, toTextColumn } from '../tables/columns.ts';
 import { countCharges, isOverLimit, RUNNING, slotRows } from '../tables/count-charges.ts';
 import type { Names } from '../tables/names.ts';
 import { aliveIn } from './commit-statements.ts';
-import { queueNews } from './queue-statements.ts';
+import { queueNews, settledIn } from './queue-statements.ts';
 import { createQueues } from './queue-tables.ts';
 import { ACCEPTED } from './record-columns.ts';
 import type { SignalsTable } from './signals-table.ts';
@@ -73,9 +73,12 @@ export function createClaiming(
       worker: toTextColumn(worker),
       excludedVersions: toArray(excludeVersions.map(toTextColumn)),
     };
-    await cursor.during(() => client.transaction((on) => runLater(readArrivals(queuesOn(on, how), cursor, now))));
-    const claim = () => client.transaction((on) => runLater(claimFromQueues(queuesOn(on, how), cursor, now, limit)));
-    const rows = await unlessOverLimit(claim);
+    const claim = () =>
+      client.transaction(
+        (on) => runLater(claimFromQueues(queuesOn(on, how), cursor, now, limit)),
+        (on) => runLater(readArrivals(queuesOn(on, how), cursor, now)),
+      );
+    const rows = await unlessOverLimit(() => cursor.during(claim));
     cursor.found(rows.length, now);
     return rows.map(readClaimed);
   };
@@ -96,6 +99,7 @@ export function createClaiming(
         const { rows } = await unlessOverLimit(() => client.run(select(window), params));
         const claimed = rows.filter(({ id }) => id !== null);
         hasQueues = rows[0]?.has_queues === 't';
+        cursor.foundRest(claimed.length);
         for (const row of claimed) found.push(readClaimed(row));
         const end = claimed.at(-1);
         if (end) last = [end.ensemble as string, end.version as string];
@@ -142,7 +146,7 @@ export function createClaiming(
 }
 
 function claimStatements(names: Names) {
-  const { executions, owners, charges } = names;
+  const { executions, owners, charges, slots } = names;
   const slotsOf = (account: string) =>
     `${charges} c WHERE c.namespace = $1 AND c.account = ${account} AND c.period = '${RUNNING}'`;
   // The callers without a free slot: some of their executions are held.
@@ -227,10 +231,14 @@ function claimStatements(names: Names) {
   );
   const claimPlaces = statement(
     `WITH ${alive}, picked AS MATERIALIZED (
-      SELECT ctid AS tid, started_at IS NOT NULL AS begun, queue FROM ${executions} WHERE ctid = ANY ($3::tid[]) AND EXISTS (SELECT FROM alive)
-    ), ${claimPicked('$4', ', p.queue, e.kept_until_end', ", queue = nullif(coalesce(e.queue_after_begin, e.queue), '')")}
+      SELECT ctid AS tid, started_at IS NOT NULL AS begun FROM ${executions} WHERE ctid = ANY ($3::tid[]) AND EXISTS (SELECT FROM alive)
+    ), ${claimPicked('$4', ', p.tid', ", queue = nullif(coalesce(e.queue_after_begin, e.queue), '')")}, slotted AS (
+      INSERT INTO ${slots} (namespace, limit_id, execution, epoch, held) SELECT $1, x.limit_id, c.id, c.epoch, x.held
+      FROM unnest($5::tid[], $6::text[], $7::boolean[]) x (tid, limit_id, held) JOIN claimed c ON c.tid = x.tid
+      ON CONFLICT (namespace, limit_id, execution, step) DO UPDATE SET epoch = excluded.epoch
+    ), ${settledIn(names, '$8', '$9', '$4', { executions: 'ctid <> ALL ($3::tid[])', queues: 'EXISTS (SELECT FROM alive)' })}
     SELECT * FROM claimed`,
-    [...CLAIMED, 'account', 'queue', 'kept_until_end'],
+    [...CLAIMED, 'account', 'tid'],
   );
   return { select, selectOne, look, count, claimPlaces, callers: { full, isOpen, slotsOf } };
 }

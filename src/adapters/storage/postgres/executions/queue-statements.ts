@@ -11,15 +11,18 @@ export const LIMIT = ['id', 'max', 'since', 'period', 'burst', 'used'];
 /** For a caller that claims nothing. */
 export const NO_CALLERS: Callers = { full: 'full_callers AS (SELECT)', isOpen: 'true', slotsOf: () => '(SELECT) c' };
 
+// Rows are looked up one by one, by `LATERAL` with a limit or by `EXISTS` with an offset: as long as a table has no statistics, the planner
+// would read all rows of the namespace in place of them.
+
 /** Whether the execution of a slot `s` has not ended, in SQL. */
 const isOpenIn = (executions: string) =>
-  `EXISTS (SELECT FROM ${executions} e WHERE e.namespace = $1 AND e.id = s.execution AND e.finished_at IS NULL)`;
+  `EXISTS (SELECT FROM ${executions} e WHERE e.namespace = $1 AND e.id = s.execution AND e.finished_at IS NULL OFFSET 0)`;
 
 /** Whether a slot `s` is taken, in SQL. */
 export const isTakenIn = (
   executions: string,
 ) => `CASE WHEN s.held AND s.epoch > 0 THEN ${isOpenIn(executions)} ELSE EXISTS (
-    SELECT FROM ${executions} e WHERE e.namespace = $1 AND e.id = s.execution AND e.owner IS NOT NULL AND e.epoch = s.epoch) END`;
+    SELECT FROM ${executions} e WHERE e.namespace = $1 AND e.id = s.execution AND e.owner IS NOT NULL AND e.epoch = s.epoch OFFSET 0) END`;
 
 /** What is to be done in the queues of a namespace, in SQL. */
 export function queueNews({ queues, arrivals }: Names) {
@@ -81,8 +84,12 @@ export function limitStatements({ executions, queues, limits, slots }: Names) {
   );
   const lockLimits = statement(
     `WITH own AS MATERIALIZED (
-      SELECT ${LIMIT} FROM ${limits} WHERE namespace = $1 AND id = ANY ($2::text[]) ORDER BY id FOR NO KEY UPDATE
-    ) SELECT * FROM own UNION ALL SELECT ${LIMIT} FROM ${limits} WHERE namespace = $1 AND id = ANY ($3::text[])`,
+      SELECT l.* FROM (SELECT id FROM unnest($2::text[]) x (id) ORDER BY id COLLATE "C") x CROSS JOIN LATERAL (
+        SELECT ${LIMIT} FROM ${limits} WHERE namespace = $1 AND id = x.id LIMIT 1 FOR NO KEY UPDATE
+      ) l
+    ) SELECT * FROM own UNION ALL SELECT l.* FROM unnest($3::text[]) x (id) CROSS JOIN LATERAL (
+      SELECT ${LIMIT} FROM ${limits} WHERE namespace = $1 AND id = x.id LIMIT 1
+    ) l`,
     LIMIT,
   );
   const putUses = statement(
@@ -126,7 +133,7 @@ export function wakeStatements({ queues, limits }: Names) {
         SELECT id FROM ${queues} WHERE namespace = $1 AND blocked_by = x.id AND ${HAS_NO_GROUP}
         ORDER BY blocked_at LIMIT x.count FOR NO KEY UPDATE SKIP LOCKED
       ) q
-    ), made AS (UPDATE ${queues} SET ready = true, blocked_by = NULL WHERE namespace = $1 AND id IN (SELECT id FROM woken))
+    ), made AS (UPDATE ${queues} SET ready = true, blocked_by = NULL WHERE namespace = $1 AND id = ANY (ARRAY (SELECT id FROM woken)))
     SELECT x.id, EXISTS (SELECT FROM woken) AS woken, EXISTS (
       SELECT FROM ${queues} WHERE namespace = $1 AND blocked_by = x.id AND ${HAS_GROUP}
     ) AS in_groups FROM unnest($2::text[]) x (id)`,
@@ -208,6 +215,35 @@ export function slotStatements({ executions, queues, slots, arrivals }: Names) {
   return { putSlots, putStepSlot, freeStepSlot };
 }
 
+/**
+ * CTEs that settle queues, see `QueueTables.settle`. Also what another process has locked is due: it may leave it as it is.
+ * @param ids - the parameters: the queues, the limits that block them, and the instant
+ * @param which - of the executions and of the queues, in SQL: those that count
+ */
+export function settledIn(
+  { executions, queues, arrivals }: Pick<Names, 'executions' | 'queues' | 'arrivals'>,
+  ids: string,
+  blockedBy: string,
+  now: string,
+  which = { executions: 'true', queues: 'true' },
+): string {
+  return `settled AS MATERIALIZED (
+      SELECT q.tid, x.blocked_by, EXISTS (
+        SELECT FROM ${executions} WHERE namespace = $1 AND queue = x.id AND due_at <= ${now}::bigint AND ${which.executions} OFFSET 0
+      ) AS is_due FROM unnest(${ids}::text[], ${blockedBy}::text[]) x (id, blocked_by)
+      CROSS JOIN LATERAL (SELECT ctid AS tid FROM ${queues} WHERE namespace = $1 AND id = x.id LIMIT 1) q WHERE ${which.queues}
+    ), gone AS (DELETE FROM ${queues} q USING settled x WHERE q.ctid = x.tid AND NOT x.is_due RETURNING q.id),
+    again AS (
+      INSERT INTO ${arrivals} (namespace, freed, queue, limits, due_at) SELECT $1, false, e.* FROM gone CROSS JOIN LATERAL (
+        SELECT queue, limits, due_at FROM ${executions}
+        WHERE namespace = $1 AND queue = gone.id AND due_at <= ${now}::bigint + ${CLOCKS_MS} AND ${which.executions} ORDER BY due_at, ref LIMIT 1
+      ) e
+    ), blocked AS (
+      UPDATE ${queues} q SET ready = false, blocked_by = x.blocked_by, blocked_at = ${now}::bigint FROM settled x
+      WHERE q.ctid = x.tid AND x.blocked_by IS NOT NULL AND x.is_due
+    )`;
+}
+
 /** The statements that claim. */
 export function claimStatements({ executions, queues, slots, arrivals }: Names, callers: Callers) {
   const lockReady = byLimit(
@@ -221,43 +257,33 @@ export function claimStatements({ executions, queues, slots, arrivals }: Names, 
   const [isOpen, isTaken] = [isOpenIn(executions), isTakenIn(executions)];
   // In a statement of its own: it sees all that was stored before the locks were taken.
   const countSlots = statement(
-    `WITH gone AS (DELETE FROM ${slots} s WHERE s.namespace = $1 AND s.limit_id = ANY ($2::text[])
-      AND NOT CASE WHEN s.listed THEN ${isOpen} ELSE ${isTaken} END)
-    SELECT s.limit_id, count(*) AS taken FROM ${slots} s WHERE s.namespace = $1 AND s.limit_id = ANY ($2::text[]) AND ${isTaken} GROUP BY 1`,
+    `WITH found AS MATERIALIZED (
+      SELECT s.*, ${isTaken} AS taken FROM unnest($2::text[]) x (id) CROSS JOIN LATERAL (
+        SELECT ctid AS tid, limit_id, execution, epoch, held, listed FROM ${slots} WHERE namespace = $1 AND limit_id = x.id OFFSET 0
+      ) s
+    ), gone AS (DELETE FROM ${slots} g USING found s WHERE g.ctid = s.tid AND g.epoch = s.epoch
+      AND NOT CASE WHEN s.listed THEN ${isOpen} ELSE s.taken END)
+    SELECT limit_id, count(*) AS taken FROM found WHERE taken GROUP BY 1`,
     ['limit_id', 'taken'],
   );
   const heads = statement(
     `WITH ${callers.full}
-    SELECT x.id AS queue, h.tid::text, h.account, (SELECT c.max - c.charged FROM ${callers.slotsOf('h.account')}) AS free
+    SELECT x.id AS queue, h.tid::text, h.account, h.kept_until_end, (SELECT c.max - c.charged FROM ${callers.slotsOf('h.account')}) AS free
     FROM unnest($2::text[], $3::integer[]) WITH ORDINALITY x (id, most, nr) CROSS JOIN LATERAL (
-      SELECT ctid AS tid, account, due_at, ref FROM ${executions}
+      SELECT ctid AS tid, account, kept_until_end, due_at, ref FROM ${executions}
       WHERE namespace = $1 AND queue = x.id AND due_at <= $4::bigint AND version <> ALL ($5::text[]) AND ${callers.isOpen}
       ORDER BY due_at, ref LIMIT x.most FOR UPDATE SKIP LOCKED
     ) h ORDER BY x.nr, h.due_at, h.ref`,
-    ['queue', 'tid', 'account', 'free'],
+    ['queue', 'tid', 'account', 'kept_until_end', 'free'],
   );
   const waitedFor = statement(
     `SELECT DISTINCT x.queue FROM unnest($2::text[], $3::text[], $4::boolean[]) x (queue, limit_id, shared)
-    WHERE EXISTS (SELECT FROM ${executions} e WHERE e.namespace = $1 AND e.queue = x.queue AND e.due_at <= $5::bigint)
+    WHERE EXISTS (SELECT FROM ${executions} e WHERE e.namespace = $1 AND e.queue = x.queue AND e.due_at <= $5::bigint OFFSET 0)
       OR ${isAnyBlocked(queues, 'namespace = $1 AND blocked_by = x.limit_id')}
       OR (x.shared AND EXISTS (SELECT FROM ${queues} q WHERE q.namespace = $1 AND q.ready))`,
     ['queue'],
   );
-  // Also what another process has locked is due: it may leave it as it is. As a column, it is looked up for each queue, and never joined.
-  const settle = statement(
-    `WITH x AS MATERIALIZED (
-      SELECT *, EXISTS (SELECT FROM ${executions} e WHERE e.namespace = $1 AND e.queue = x.id AND e.due_at <= $4::bigint) AS is_due
-      FROM unnest($2::text[], $3::text[]) x (id, blocked_by)
-    ), gone AS (DELETE FROM ${queues} q USING x WHERE q.namespace = $1 AND q.id = x.id AND NOT x.is_due RETURNING q.id),
-    again AS (
-      INSERT INTO ${arrivals} (namespace, freed, queue, limits, due_at) SELECT $1, false, e.* FROM gone CROSS JOIN LATERAL (
-        SELECT queue, limits, due_at FROM ${executions}
-        WHERE namespace = $1 AND queue = gone.id AND due_at <= $4::bigint + ${CLOCKS_MS} ORDER BY due_at, ref LIMIT 1
-      ) e
-    )
-    UPDATE ${queues} q SET ready = false, blocked_by = x.blocked_by, blocked_at = $4::bigint FROM x
-    WHERE q.namespace = $1 AND q.id = x.id AND x.blocked_by IS NOT NULL AND x.is_due`,
-  );
+  const settle = statement(`WITH ${settledIn({ executions, queues, arrivals }, '$2', '$3', '$4')} SELECT`);
   return {
     lockReady,
     ...groupStatements(queues),

@@ -21,7 +21,10 @@ import {
 
 /** What a claim from the queues gets of the claim around it. */
 export interface QueueClaim {
-  /** Takes the executions of `$3`, places of rows; the parameters before it are the namespace and the worker, `$4` is the instant. */
+  /**
+   * Takes the executions of `$3`, places of rows; the parameters before it are the namespace and the worker, `$4` is the instant. Their
+   * slots are `$5` (places), `$6` (limits) and `$7` (held). It settles the queues `$8`, which the limits `$9` block.
+   */
   readonly claim: Statement;
   readonly worker: string;
   readonly excludedVersions: string;
@@ -150,13 +153,18 @@ export function createQueues(names: Names, namespace: string, callers: Callers):
         if (left > 0) callersLeft.set(account, left - 1);
         return left > 0;
       },
-      claim: (rows, now) => rowsOf(claim, worker, toArray(rows.map(({ tid = null }) => tid)), now),
-      idOf: (row) => ({
-        queue: readText(row, 'queue', 'an execution'),
-        execution: readText(row, 'id', 'an execution'),
-        epoch: readNumber(row, 'epoch', 'an execution'),
-        ...(typeof row.kept_until_end === 'string' && { kept: row.kept_until_end }),
-      }),
+      keptOf: ({ kept_until_end: kept }) => kept ?? undefined,
+      claim(heads, settled, now) {
+        const slots = heads.flatMap(({ row, slots }) => slots.map((slot) => ({ ...slot, tid: row.tid ?? null })));
+        return rowsOf(
+          ...([claim, worker, toArray(heads.map(({ row }) => row.tid ?? null)), now] as const),
+          toArray(slots.map(({ tid }) => tid)),
+          toArray(slots.map(({ limit }) => limit)),
+          toArray(slots.map(({ held }) => (held ? 'true' : null))),
+          toArray(settled.map(({ id }) => id)),
+          toArray(settled.map(({ blockedBy }) => blockedBy)),
+        );
+      },
       async putStepSlot(limit, { executionId, key }, isFull) {
         return (await rowsOf(on.putStepSlot, limit, executionId, key, isFull ? 'full' : 'free')).length > 0;
       },

@@ -22,7 +22,7 @@ import {
 } from '../../../../engine/execution/limits/rate-window.ts';
 import { type LimitState, namedId } from './limit-state.ts';
 import { type KnownLimits, MAX_KNOWN, type QueueCursor } from './queue-cursor.ts';
-import type { Arrival, QueueTables, QueueTurn, TakenSlot, Wake } from './queue-tables.ts';
+import type { Arrival, QueueTables, QueueTurn, TakenHead, TakenSlot, Wake } from './queue-tables.ts';
 import { MAX_QUEUES, nextQueues, unitOf, wakeQueues } from './queue-turns.ts';
 import { type Steps, wait } from './steps.ts';
 import { limitsOfQueue, takeTurns, type WaitingQueue } from './take-turns.ts';
@@ -92,7 +92,17 @@ export function* readStates(
   return yield* wait(on.readLimits(ids));
 }
 
-/** Stores the slots that executions take which begin or continue, and what they use of rates. */
+/** Uses a rate for an execution. @param uses - gets what is used of it @returns false if the limit counts slots */
+function isUsed(states: Map<string, LimitState>, uses: Map<string, RateUse>, limit: string, now: number): boolean {
+  const state = states.get(limit);
+  if (!state?.rate) return false;
+  const use = useRate(state.rate, state.use, 1, now);
+  states.set(limit, { ...state, use });
+  uses.set(limit, use);
+  return true;
+}
+
+/** Stores the slots that executions take which begin, and what they use of rates. */
 export function* storeSlots(
   on: Pick<QueueTables<never>, 'putSlots' | 'putUses'>,
   states: Map<string, LimitState>,
@@ -100,13 +110,7 @@ export function* storeSlots(
   now: number,
 ): Steps<void> {
   const uses = new Map<string, RateUse>();
-  for (const { limit, epoch } of slots) {
-    const state = states.get(limit);
-    if (epoch === 0 || !state?.rate) continue;
-    const use = useRate(state.rate, state.use, 1, now);
-    states.set(limit, { ...state, use });
-    uses.set(limit, use);
-  }
+  for (const { limit, epoch } of slots) if (epoch > 0) isUsed(states, uses, limit, now);
   if (uses.size > 0) yield* wait(on.putUses(uses));
   const taken = slots.filter(({ limit, listed }) => listed || !uses.has(limit));
   if (taken.length > 0) yield* wait(on.putSlots(taken));
@@ -217,39 +221,30 @@ export function* claimFromQueues<Row>(
     return slots > 0 ? [{ id, most: slots }] : [];
   });
   const found = turns.length > 0 ? yield* wait(on.heads(turns, now)) : [];
-  const heads = new Map<string, Row[]>(ids.map((id) => [id, []]));
-  for (const { queue, row } of found) heads.get(queue)?.push(row);
+  const rows = new Map<string, Row[]>(ids.map((id) => [id, []]));
+  for (const { queue, row } of found) rows.get(queue)?.push(row);
   const queues = ids.map(
-    (id): WaitingQueue<Row> => ({ id, group: unitOf(id), limits: limitsOf.get(id) ?? [], heads: heads.get(id) ?? [] }),
+    (id): WaitingQueue<Row> => ({ id, group: unitOf(id), limits: limitsOf.get(id) ?? [], heads: rows.get(id) ?? [] }),
   );
   const { taken, blocked } = takeTurns(queues, free, most, on.hasCallerSlot);
   cursor.continueAfter(
     taken.map(({ queue }) => queue.id),
     taken.length < most ? ids.at(-1) : taken.at(-1)?.queue.id,
+    blocked,
   );
-  const claimed =
-    taken.length > 0
-      ? yield* wait(
-          on.claim(
-            taken.map(({ head }) => head),
-            now,
-          ),
-        )
-      : [];
-  const slots = claimed.flatMap((row) => {
-    const { queue, kept, ...one } = on.idOf(row);
+  const settled = ids.map((id) => ({ id, blockedBy: blocked.get(id) ?? null }));
+  if (taken.length === 0) yield* wait(on.settle(settled, now));
+  const uses = new Map<string, RateUse>();
+  const heads = taken.map(({ queue, head }): TakenHead<Row> => {
+    const kept = on.keptOf(head);
     const keeps = kept === undefined ? undefined : limitsOfQueue(kept);
-    return limitsOfQueue(queue).map((limit): TakenSlot => ({ limit, ...one, held: keeps?.includes(limit) }));
+    const counted = queue.limits.filter((limit) => !isUsed(states, uses, limit, now));
+    return { row: head, slots: counted.map((limit) => ({ limit, held: keeps?.includes(limit) })) };
   });
-  if (slots.length > 0) yield* storeSlots(on, states, slots, now);
+  const claimed = taken.length > 0 ? yield* wait(on.claim(heads, settled, now)) : [];
   // The worker is not registered any more: the slots that it did not take are free, and the queues stay ready.
   if (claimed.length < taken.length) return claimed;
-  yield* wait(
-    on.settle(
-      ids.map((id) => ({ id, blockedBy: blocked.get(id) ?? null })),
-      now,
-    ),
-  );
+  if (uses.size > 0) yield* wait(on.putUses(uses));
   yield* wakeForRates(on, states, blocked, now);
   // A queue that was woken for a free slot may have nothing to run: then the slot is for another queue.
   const served = new Set(taken.map(({ queue }) => queue));

@@ -46,19 +46,36 @@ export class QueueCursor extends KnownLimits {
   /** The last claim has made other queues ready. */
   hasMore = false;
   #hasOddPlace = false;
+  #isRestEmpty = false;
 
-  /** How many of the places of a claim are for the queues: half, and the odd one every second time. */
+  /** How many of the places of a claim are for the queues: half, and the odd one every second time. All, if the last claim found nothing else. */
   share(places: number): number {
+    if (this.#isRestEmpty) {
+      this.#isRestEmpty = false;
+      return places;
+    }
     this.#hasOddPlace = !this.#hasOddPlace;
     return this.#hasOddPlace ? Math.ceil(places / 2) : Math.floor(places / 2);
   }
 
-  /** @param served - the queues that had a turn, in order @param last - the last one that the claim has come to */
-  continueAfter(served: readonly string[], last = ''): void {
+  /** @param count - how many executions without limits a claim has found */
+  foundRest(count: number): void {
+    this.#isRestEmpty = count === 0;
+  }
+
+  /**
+   * @param served - the queues that had a turn, in order @param last - the last one that the claim has come to
+   * @param blocked - by the id of a queue, the limit that blocks it now
+   */
+  continueAfter(served: readonly string[], last = '', blocked: ReadonlyMap<string, string> = new Map()): void {
     this.forgetTurns();
     for (const id of served) {
       const group = groupOf(id);
-      if (group !== undefined) this.turns.set(group, id);
+      if (group === undefined) continue;
+      this.turns.set(group, id);
+      // The first queue that is woken for the limit is not one that had its turn already.
+      const turn = `${blocked.get(id)}${group}`;
+      if (blocked.has(id) && !this.turns.has(turn)) this.turns.set(turn, id);
     }
     const group = groupOf(last);
     this.after = group === undefined ? last : group + AFTER_GROUP;

@@ -68,6 +68,18 @@ export interface TakenSlot {
   readonly listed?: boolean | undefined;
 }
 
+/** An execution that a claim takes, with the slots that it gets. */
+export interface TakenHead<Row> {
+  readonly row: Row;
+  readonly slots: readonly Pick<TakenSlot, 'limit' | 'held'>[];
+}
+
+/** A queue that a claim has looked at, and the limit that has no free slot for it. */
+export interface SettledQueue {
+  readonly id: string;
+  readonly blockedBy: string | null;
+}
+
 /** What the database does. Ids are as they are, not as columns hold them. @param Row - of an execution */
 export interface QueueTables<Row> {
   /** Removes up to 1,000 arrivals that are due. */
@@ -129,12 +141,13 @@ export interface QueueTables<Row> {
   waitedFor(asked: readonly QueueLimit[], now: number): MaybePromise<ReadonlySet<string>>;
   /** Whether the caller of an execution has a free slot, which it takes then. */
   hasCallerSlot(row: Row): boolean;
-  /** @returns the executions as a claim returns them */
-  claim(rows: readonly Row[], now: number): MaybePromise<readonly Row[]>;
-  /** An execution that was claimed: the queue from which it was, and the limits whose slots it keeps until its end, as `keptUntilEnd`. */
-  idOf(
-    row: Row,
-  ): Pick<TakenSlot, 'execution' | 'epoch'> & { readonly queue: string; readonly kept?: string | undefined };
+  /** Of one of {@link heads}: the limits whose slots it keeps until its end, as `keptUntilEnd`. */
+  keptOf(row: Row): string | undefined;
+  /**
+   * Claims executions, stores their slots, and does {@link settle}: all of it, or nothing if the worker is not registered.
+   * @returns the executions as a claim returns them
+   */
+  claim(heads: readonly TakenHead<Row>[], settled: readonly SettledQueue[], now: number): MaybePromise<readonly Row[]>;
   putSlots(slots: readonly TakenSlot[]): MaybePromise<unknown>;
   /** Stores the slot of a step under the present epoch of its execution. @returns false if nobody holds that, or if it is full and the step had none */
   putStepSlot(limit: string, step: StepOfExecution, isFull: boolean): MaybePromise<boolean>;
@@ -144,8 +157,5 @@ export interface QueueTables<Row> {
    * Queues that are blocked are not ready any more. Those in which nothing is due any more are deleted. Their first execution that is due
    * within {@link CLOCKS_MS} arrives again: a process with a faster clock may have read its arrival.
    */
-  settle(
-    queues: readonly { readonly id: string; readonly blockedBy: string | null }[],
-    now: number,
-  ): MaybePromise<unknown>;
+  settle(queues: readonly SettledQueue[], now: number): MaybePromise<unknown>;
 }

@@ -180,7 +180,9 @@ export function createClaiming(
           },
         });
       };
-      const rows = [...first, ...whereDamaged(claimWhole, claimByRow)];
+      const rest = whereDamaged(claimWhole, claimByRow);
+      if (limit > 0) cursor.foundRest(rest.length);
+      const rows = [...first, ...rest];
       const left = query.limit - rows.length;
       if (left > 0 && first.length === share) rows.push(...fromQueues(left));
       return rows.map((row) => readClaimed(row, now));

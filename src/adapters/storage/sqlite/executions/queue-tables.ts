@@ -12,7 +12,14 @@ import { readJson } from '../../sql/columns.ts';
 import { DUE_IN_SQLITE } from '../../sql/due.ts';
 import { PAUSES_IN_SQLITE } from '../../sql/pauses.ts';
 import { limitColumns, namedId, readLimitStates, rowsOfLimits } from '../../sql/queues/limit-state.ts';
-import { CLOCKS_MS, HAS_GROUP, HAS_NO_GROUP, isAnyBlocked, type QueueTables } from '../../sql/queues/queue-tables.ts';
+import {
+  CLOCKS_MS,
+  HAS_GROUP,
+  HAS_NO_GROUP,
+  isAnyBlocked,
+  type QueueTables,
+  type SettledQueue,
+} from '../../sql/queues/queue-tables.ts';
 import type { SqlConnection, SqlRow, SqlValue } from '../drivers/driver.ts';
 import { toLiteral } from '../tables/columns.ts';
 import { HELD } from '../tables/names.ts';
@@ -149,6 +156,12 @@ export function createQueues(connection: SqlConnection, namespace: string): Queu
             : on.selectBlockedOfGroups.all([blockedBy, ...range]),
         );
       };
+      const settle = (queues: readonly SettledQueue[], now: number) => {
+        for (const { id, blockedBy } of queues) {
+          if (on.deleteQueue.run([id, now]) > 0) on.arriveAgain.run([id, now + CLOCKS_MS]);
+          else if (blockedBy !== null) on.block.run([blockedBy, now, id]);
+        }
+      };
       return {
         takeArrivals(now) {
           const found = on.selectArrivals.all([now, now]);
@@ -250,14 +263,16 @@ export function createQueues(connection: SqlConnection, namespace: string): Queu
             ),
           ),
         hasCallerSlot: rows.hasCallerSlot,
-        claim(taken) {
+        keptOf: ({ kept_until_end: kept }) => (typeof kept === 'string' ? kept : undefined),
+        claim(heads, settled, now) {
+          const taken = heads.map(({ row }) => row);
           rows.claim(taken);
+          for (const { row, slots } of heads)
+            for (const { limit, held } of slots)
+              on.putSlot.run([limit, row.id as string, row.epoch as number, held ? 1 : null, null]);
+          settle(settled, now);
           return taken;
         },
-        idOf: ({ queue, id, epoch, kept_until_end: kept }) => ({
-          ...{ queue: queue as string, execution: id as string, epoch: epoch as number },
-          ...(typeof kept === 'string' && { kept }),
-        }),
         putStepSlot: (limit, { executionId, key }, isFull) =>
           on.putStepSlot.run([limit, key, executionId, isFull ? 1 : 0, limit, key]) > 0,
         freeStepSlot(limit, { executionId, key }) {
@@ -268,12 +283,7 @@ export function createQueues(connection: SqlConnection, namespace: string): Queu
           for (const { limit, execution, epoch, held, listed } of slots)
             on.putSlot.run([limit, execution, epoch, held ? 1 : null, listed ? 1 : null]);
         },
-        settle(queues, now) {
-          for (const { id, blockedBy } of queues) {
-            if (on.deleteQueue.run([id, now]) > 0) on.arriveAgain.run([id, now + CLOCKS_MS]);
-            else if (blockedBy !== null) on.block.run([blockedBy, now, id]);
-          }
-        },
+        settle,
       };
     },
   };
