@@ -126,9 +126,18 @@ export type {
   ExecutedDefinition,
   ExecutionFilter,
   Executions,
-  OpenExecutions,
   PauseTarget,
 } from './orchestrator/runs/executions.ts';
+export type { ExecutionStats, OpenExecutions, StatsFilter } from './orchestrator/runs/stats.ts';
+export type {
+  EndCounts,
+  EndNumbers,
+  EndStats,
+  EnsembleStats,
+  ErrorGroup,
+  StatsBucket,
+} from './engine/events/tallies/stats.ts';
+export type { Percentiles } from './engine/events/tallies/histogram.ts';
 export type { OverLimit } from './engine/execution/limits/flow-limit.ts';
 export type { EnginePause } from './engine/execution/execution-engine.port.ts';
 export type { MoveOptions, Moves, RefusedMove } from './orchestrator/change/move.ts';

@@ -44,6 +44,7 @@ import { sentSignalCases, sharedSignalCases } from './storage-suite/signals/sent
 import { reopenedSignalCases, signalCases } from './storage-suite/signals/signals.ts';
 import { sharedSlotCases, slotCases } from './storage-suite/slots.ts';
 import { reopenedStateCases, stateCases } from './storage-suite/state.ts';
+import { reopenedTallyCases, sharedTallyCases, tallyCases } from './storage-suite/tallies.ts';
 import { reopenedBlameCases, sharedBlameCases, successionBlameCases } from './storage-suite/workers/blame.ts';
 import { heldCases, reopenedHeldCases, sharedHeldCases } from './storage-suite/workers/held.ts';
 import { reclaimCases } from './storage-suite/workers/reclaims.ts';
@@ -124,6 +125,7 @@ const GROUPS: { readonly [Part in keyof StorageParts | 'commits' | 'handles']: G
   documents: { always: [documentCases], reopened: [reopenedDocumentCases] },
   deliveries: { always: [deliveryCases], many: [sharedDeliveryCases], reopened: [reopenedDeliveryCases] },
   usage: { always: [chargeCases, slotCases], many: [sharedSlotCases], reopened: [reopenedChargeCases] },
+  tallies: { always: [tallyCases], many: [sharedTallyCases], reopened: [reopenedTallyCases] },
   rates: { always: [(it) => rateCases(declareOnPart(it, ({ rates }) => rates))] },
   tokens: {
     always: [(it) => tokenCases(declareOnPart(it, ({ tokens }) => tokens))],

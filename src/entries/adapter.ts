@@ -6,6 +6,7 @@
 
 // Parts
 export { memoryKv, memoryObjects } from '../adapters/storage/memory/data.ts';
+export { type MemoryTallies, memoryTallies } from '../adapters/storage/memory/tallies.ts';
 export { memoryTokens } from '../adapters/storage/memory/tokens.ts';
 export type * from '../engine/access/limit-store.port.ts';
 export type { Plan, PlanFigures, PlanName } from '../engine/access/plan.ts';
@@ -44,6 +45,9 @@ export type {
 } from '../engine/delivery/delivery.ts';
 export { firstDeliveryId } from '../engine/delivery/delivery.ts';
 export type { Measure, Metric } from '../engine/events/measurement.ts';
+export { type EndGroup, groupEnds, lineOfEnd } from '../engine/events/tallies/end-line.ts';
+export type { Histogram } from '../engine/events/tallies/histogram.ts';
+export type { Fault, StoredTally, Tally } from '../engine/events/tallies/tally.ts';
 export type { TraceContext } from '../engine/events/trace-context.ts';
 export type {
   AcceptedExecution,

@@ -28,7 +28,7 @@ const WRITES =
   /^(executions\.(requestCancel|delete|putLimits|closeLimits)|signals\.put|state\.write|schedules\.advance|definitions\.put|documents\.write|deliveries\.requeue|tokens\.(put|delete))$/;
 /** What has its own way to wait: work in the background, steps of runs, and the counting of requests. */
 const IMPATIENT =
-  /^(workers\.|executions\.(claim|take|poll|purge)$|deliveries\.(claim|settle|purge|receivers)$|rates\.)/;
+  /^(workers\.|executions\.(claim|take|poll|purge)$|deliveries\.(claim|settle|purge|receivers)$|rates\.|tallies\.fold$)/;
 
 /** A storage says so. Any other error of a caller's own storage may be a mistake in it, and is not repeated. */
 const isAway = (thrown: unknown) => isOrchestratorError(thrown) && thrown.retryable;

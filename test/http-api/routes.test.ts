@@ -36,6 +36,7 @@ const ROUTES: readonly Row[] = [
   ['POST', '/api/v1/execute/agent/double', 'execute:agents', 200],
   ['GET', '/api/v1/executions', 'read:executions', 200],
   ['GET', '/api/v1/open', 'read:executions', 200],
+  ['GET', '/api/v1/stats', 'read:executions', 200],
   ['GET', `/api/v1/executions/${NOBODY}`, 'read:executions', 404],
   ['GET', `/api/v1/executions/${NOBODY}/agents`, 'read:executions', 404],
   ['GET', `/api/v1/executions/${NOBODY}/agents/a`, 'read:executions', 404],

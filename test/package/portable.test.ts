@@ -7,10 +7,10 @@ import { bundle, bundleProgram, codeFromStrings, gzipped } from './worker-bundle
 
 const KB = 1000;
 /** Limits in gzipped bytes, minified. docs/decisions/0014 and 0095 list what they consist of. A further kilobyte needs a reason. */
-const MAX_WITH_DEPENDENCIES = 392 * KB;
-const MAX_OWN = 323 * KB;
+const MAX_WITH_DEPENDENCIES = 396 * KB;
+const MAX_OWN = 327 * KB;
 const MAX_AI = 8 * KB;
-const MAX_WORKER = 393 * KB;
+const MAX_WORKER = 397 * KB;
 
 /** The prelude of a program: it records every call that a Worker refuses outside of a request. */
 const SPIES = `

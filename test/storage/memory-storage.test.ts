@@ -1,7 +1,7 @@
 /** The memory storage: the published suite, its limits, and the order in which executions are due. */
 
 import { describe, expect, it } from 'vitest';
-import { createDueQueue } from '../../src/adapters/storage/memory/due-queue.ts';
+import { createDueQueue } from '../../src/adapters/storage/memory/due/due-queue.ts';
 import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
 import {
   accept,
@@ -319,6 +319,8 @@ describe('memoryStorage, due executions', () => {
       storage.usage.charged('tok_1', '2026-01'),
       storage.rates.take([hour], T0),
       storage.rates.peek([hour], T0),
+      storage.tallies.read({ since: T0, until: T0 + 1 }),
+      storage.tallies.fold(T0),
       storage.schedules.advance('hourly', { expectedVersion: 0, value: {}, updatedAt: T0 }),
       storage.schedules.read('hourly'),
       storage.definitions.put({ version: 'v', definition: {}, needs: [] }),

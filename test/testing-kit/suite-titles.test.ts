@@ -6,7 +6,7 @@ import { dataSuite, httpSuite, type SuiteRunner, storageSuite, tokenSuite } from
 
 const PARTS = [
   ...(['workers', 'executions', 'signals', 'state', 'schedules'] as const),
-  ...(['definitions', 'documents', 'deliveries', 'usage', 'rates', 'tokens', 'kv', 'objects'] as const),
+  ...(['definitions', 'documents', 'deliveries', 'usage', 'rates', 'tokens', 'tallies', 'kv', 'objects'] as const),
 ];
 /** What a test can be about, other than methods of its part. */
 const TOPICS = [

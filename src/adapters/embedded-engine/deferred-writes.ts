@@ -3,6 +3,7 @@
  * whose storing is uncertain. They are retried until the storage answers, or the engine closes.
  */
 
+import { lineOfEnd } from '../../engine/events/tallies/end-line.ts';
 import { isRepeatable } from '../../engine/execution/start-once.ts';
 import type { CommitEntry, ExecutionEnd } from '../../engine/execution/stored-execution.ts';
 import { isTransient } from '../../engine/running/storage-retry.ts';
@@ -43,10 +44,14 @@ export function endUnconfirmed(engine: EngineState, worker: string | undefined, 
     const duration = Math.max(0, finishedAt - (start?.createdAt ?? finishedAt));
     return { status: 'cancelled', output: null, error, finishedAt, duration, agents: 0 };
   };
+  const endEntry = (end: ExecutionEnd): CommitEntry => {
+    const counted = start && lineOfEnd(start, start.createdAt, end);
+    return { executionId, epoch, steps: [], end, counted };
+  };
   void keepTrying(engine, executionId, () =>
     worker === undefined
       ? storage.executions.requestCancel(executionId, clock.now(), end())
-      : writer.write(worker, { executionId, epoch, steps: [], end: end() }),
+      : writer.write(worker, endEntry(end())),
   );
 }
 

@@ -90,6 +90,8 @@ export interface EngineState {
   readonly brokenRuns: ExecutionBackoff;
   /** The monotonic instant of the next purge. */
   purgeAt: number | undefined;
+  /** Whether executions may have ended that are not counted yet, and the monotonic instant of the next count. */
+  readonly counts: { hasEnded: boolean; nextAt: number };
   /** It accepts nothing new, and waits for its runs. */
   isClosing: boolean;
   /** Set when its grace period is over: stops a run, also one that is launched after that. */
@@ -154,6 +156,7 @@ export function createEngineState(
     deferred: { stop: undefined, isStopped: false, backoff: backoff() },
     brokenRuns: backoff(),
     purgeAt: undefined,
+    counts: { hasEnded: true, nextAt: 0 },
     isClosing: false,
     stopRun: undefined,
     isStopped: false,

@@ -9,7 +9,7 @@ import type { Run, WorkersExecution } from './active-runs.ts';
 import { cancelOnAbort } from './cancel-execution.ts';
 import { releaseLater } from './deferred-writes.ts';
 import type { EngineState } from './engine-state.ts';
-import { purgeIfDue } from './purge.ts';
+import { countIfDue, purgeIfDue } from './purge.ts';
 
 /** A host that wakes this process resumes a run at most this long after its process has ended. */
 const HOST_CHECK_MS = 30_000;
@@ -66,6 +66,7 @@ function onRecord(engine: EngineState, { held }: Run, record: Execution): void {
   runs.pending?.delete(id);
   engine.resume.recovered.delete(id);
   host.ended(record, held.worker);
+  engine.counts.hasEnded = true;
   if (waiters.size > 0) waiters.settle(id, record);
   // The end may make its parent due.
   if (record.parentId !== undefined) wakeups.wake();
@@ -95,5 +96,6 @@ function onFreePlace(engine: EngineState, { version }: NewExecution): void {
   const { perProcess } = engine.runs;
   const isOfFew = perProcess.isUsed && perProcess.known.includes(version);
   if (isOfFew || engine.wakeups.moreAreDue) engine.wakeups.wakeSoon();
+  countIfDue(engine);
   purgeIfDue(engine);
 }

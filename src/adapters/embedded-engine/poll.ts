@@ -9,7 +9,7 @@ import { OrchestratorError } from '../../engine/base/errors.ts';
 import { NEVER } from '../../engine/execution/stored-execution.ts';
 import { releaseLater } from './deferred-writes.ts';
 import { type EngineState, freePlaces, registerToClaim } from './engine-state.ts';
-import { purgeIfDue } from './purge.ts';
+import { countIfDue, purgeIfDue } from './purge.ts';
 import {
   RECLAIMS_PER_SWEEP,
   reclaimIfDue,
@@ -58,6 +58,7 @@ function onInterval(engine: EngineState): void {
   poll.intervals += 1;
   if (poll.intervals % RECLAIMS_PER_SWEEP !== 1) return;
   wakeups.wakeSoon();
+  countIfDue(engine);
   purgeIfDue(engine);
 }
 

@@ -1,4 +1,4 @@
-/** Deletes old executions once an hour, in small batches with pauses between them, so that active executions come first. */
+/** Work on executions that have ended: counts them once a second, and deletes old ones once an hour, in small batches with pauses between them. */
 
 import { inPortions } from '../../engine/base/portions.ts';
 import { type EngineState, registerToClaim } from './engine-state.ts';
@@ -7,6 +7,30 @@ const INTERVAL_MS = 3_600_000;
 const BATCH = 500;
 /** For each execution of a batch. */
 const PAUSE_MS = 0.2;
+
+const COUNT_INTERVAL_MS = 1000;
+const COUNT_PAUSE_MS = 5;
+
+/** Begins to add up what has ended, when a second has passed since the last time. */
+export function countIfDue(engine: EngineState): void {
+  const { clock, counts, logger } = engine;
+  const now = clock.monotonic();
+  if (!counts.hasEnded || now < counts.nextAt) return;
+  counts.hasEnded = false;
+  counts.nextAt = Number.POSITIVE_INFINITY;
+  countEnds(engine)
+    .catch((error: unknown) => {
+      counts.hasEnded = true;
+      logger.warn({ err: error }, 'ended executions could not be counted');
+    })
+    .finally(() => {
+      counts.nextAt = clock.monotonic() + COUNT_INTERVAL_MS;
+    });
+}
+
+async function countEnds({ clock, storage, isStopped }: EngineState): Promise<void> {
+  while (!isStopped && (await storage.tallies.fold(clock.now()))) await clock.sleep(COUNT_PAUSE_MS);
+}
 
 /** Begins to delete old executions, when an hour has passed since the last time. */
 export function purgeIfDue(engine: EngineState): void {

@@ -2,6 +2,7 @@
 
 import { isOrchestratorError, messageOf } from '../../engine/base/errors.ts';
 import { nextTurn } from '../../engine/base/time/next-turn.ts';
+import { lineOfEnd } from '../../engine/events/tallies/end-line.ts';
 import { signalsOfEnd } from '../../engine/execution/child.ts';
 import type { ExecutionTrigger } from '../../engine/execution/execution.ts';
 import type { LoadedDefinition, Outbox } from '../../engine/execution/execution-engine.port.ts';
@@ -277,7 +278,8 @@ async function endUnrunnable(engine: EngineState, worker: string, claimed: Unrun
   const more = { ...(waited > 0 && { waited }), ...(components && { components }) };
   const end = { status: 'failed' as const, ...about, duration, ...more };
   const signals = signalsOfEnd(claimed, end);
-  const entry: CommitEntry = { executionId: id, epoch, steps: [], end, ...(signals && { signals }) };
+  const counted = execution && lineOfEnd(execution, startedAt, end);
+  const entry: CommitEntry = { executionId: id, epoch, steps: [], end, counted, ...(signals && { signals }) };
   const outbox = execution && (await findOutbox(engine, execution));
   await writer.write(worker, outbox ? outbox(entry, execution) : entry);
   logger.error({ executionId: id, ensemble, worker }, `execution was ended: ${message}`);

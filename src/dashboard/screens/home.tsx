@@ -2,7 +2,7 @@
 
 import type { ComponentChildren } from 'preact';
 import { OPEN_STATUSES } from '../../engine/execution/execution.ts';
-import type { OpenExecutions } from '../../orchestrator/runs/executions.ts';
+import type { OpenExecutions } from '../../orchestrator/runs/stats.ts';
 import { linkTo, type QueryChanges } from '../address.ts';
 import type { Client, Query } from '../api/client.ts';
 import { type Data, useData } from '../api/use-data.ts';

@@ -208,6 +208,8 @@ export interface CommitEntry {
   /** The worker releases the execution. Never together with `end`. */
   readonly release?: Release;
   readonly end?: ExecutionEnd;
+  /** With `end`: what is counted of it, as `lineOfEnd` writes it. Absent: it is not counted. */
+  readonly counted?: string | undefined;
 }
 
 /** A document that a start relies on. */

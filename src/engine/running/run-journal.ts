@@ -4,6 +4,7 @@ import type { Json, JsonObject } from '../base/json/json.ts';
 import { andThen, isPromise, type MaybePromise } from '../base/maybe-promise.ts';
 import type { UsedComponent } from '../component/component.ts';
 import { markOfAttempt, toNote } from '../ensemble/step-kind.ts';
+import { lineOfEnd } from '../events/tallies/end-line.ts';
 import { type PendingWait, WAITS_IN_RECORD } from '../execution/execution.ts';
 import type { LoadedDefinition, Outbox } from '../execution/execution-engine.port.ts';
 import { waitedBefore } from '../execution/execution-record.ts';
@@ -242,11 +243,10 @@ export class RunJournal implements Journal {
    * @throws JournalLostError
    */
   end(end: ExecutionEnd, signals?: readonly NewSignal[]): MaybePromise<CommitResult> {
-    const { id: executionId } = this.#held.execution;
-    const { epoch } = this.#held;
+    const { execution, startedAt } = this.#held;
     if (this.components.hasUnstored) this.components.takeNotes();
-    const steps = this.close();
-    return this.#commit(signals ? { executionId, epoch, steps, signals, end } : { executionId, epoch, steps, end });
+    const counted = lineOfEnd(execution, startedAt, end);
+    return this.#commit({ ...this.#entryOf(this.close()), end, counted, ...(signals && { signals }) });
   }
 
   /** Suspends or releases the execution, with all deferred records. Later results of steps are dropped. @throws JournalLostError */

@@ -38,6 +38,7 @@ const METHODS: { readonly [Name in keyof StorageParts]: Methods<StorageParts[Nam
   usage: { charged: true, running: true },
   rates: { take: true, peek: true },
   tokens: { put: true, findByDigest: true, get: true, list: true, delete: true, touch: true },
+  tallies: { fold: true, read: true },
   kv: { get: true, put: true, delete: true, list: true },
   objects: { get: true, put: true, delete: true, list: true },
 };

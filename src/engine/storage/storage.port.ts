@@ -42,6 +42,7 @@ import type { TokenStore } from '../access/token-store.port.ts';
 import type { UsageStore } from '../access/usage-store.port.ts';
 import type { DeliveryStore } from '../delivery/delivery-store.port.ts';
 import type { DefinitionStore } from '../ensemble/definition-store.port.ts';
+import type { TallyStore } from '../events/tallies/tally-store.port.ts';
 import type { ExecutionReader, ExecutionStore } from '../execution/execution-store.port.ts';
 import type { CommitEntry } from '../execution/stored-execution.ts';
 import type { WorkerStore } from '../execution/worker-store.port.ts';
@@ -57,6 +58,7 @@ export type * from '../access/limit-store.port.ts';
 export type * from '../access/usage-store.port.ts';
 export type * from '../delivery/delivery-store.port.ts';
 export type * from '../ensemble/definition-store.port.ts';
+export type * from '../events/tallies/tally-store.port.ts';
 export type * from '../execution/execution-store.port.ts';
 export type * from '../execution/worker-store.port.ts';
 export type * from '../schedule/schedule-store.port.ts';
@@ -127,6 +129,7 @@ export interface StorageParts {
   readonly usage: UsageStore;
   readonly rates: LimitStore;
   readonly tokens: TokenStore;
+  readonly tallies: TallyStore;
   /** The default bindings of the `storage` operation: `kv` and `objects`. */
   readonly kv: KvStore;
   readonly objects: ObjectStore;

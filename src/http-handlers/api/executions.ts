@@ -2,6 +2,7 @@
 
 import { OrchestratorError } from '../../engine/base/errors.ts';
 import { agentAlone, NAME_PATTERN } from '../../engine/ensemble/name.ts';
+import { STATS_BUCKETS } from '../../engine/events/tallies/stats.ts';
 import { EXECUTION_STATUSES, isFinal } from '../../engine/execution/execution.ts';
 import { readEventId } from '../../engine/storage/cursor.ts';
 import { isStillAllowed } from '../access/authenticate.ts';
@@ -53,6 +54,15 @@ export const executionCalls = [
     scope: 'read:executions',
     replies: { 200: 'OpenCounts' },
     run: ({ orchestrator }) => orchestrator.executions.open(),
+  }),
+  call('GET /stats', {
+    id: 'getStats',
+    summary: 'How many executions ended, how, why, and how long they took',
+    scope: 'read:executions',
+    query: { since: instant, until: instant, bucket: word(STATS_BUCKETS), ensemble: text },
+    maxBytes: LIST_BYTES,
+    replies: { 200: 'Stats' },
+    run: ({ orchestrator, query }) => orchestrator.executions.stats(query),
   }),
   call('GET /executions/:id', {
     ...{ id: 'getExecution', summary: 'The record of an execution', ...one, replies: { 200: 'Execution' } },

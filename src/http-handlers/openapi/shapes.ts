@@ -5,6 +5,7 @@ import { PLANS } from '../../engine/access/plan.ts';
 import { SCOPES } from '../../engine/access/token.ts';
 import { COMPONENT_KINDS } from '../../engine/component/component.ts';
 import { DELIVERY_STATUSES, NOTIFIED_EVENTS } from '../../engine/delivery/delivery.ts';
+import { STATS_BUCKETS } from '../../engine/events/tallies/stats.ts';
 import { EXECUTION_STATUSES, JOB_ACTIONS } from '../../engine/execution/execution.ts';
 import { STATUS } from '../reply/status.ts';
 
@@ -77,6 +78,13 @@ function page<const Key extends string, const Item extends string>(
 ): Shape<{ readonly [K in Key]: readonly Named<Item>[] } & { readonly nextCursor?: string }> {
   return object({ [key]: list(ref(item)), 'nextCursor?': text }) as never;
 }
+
+/** What a span and its parts have in common. */
+const END_NUMBERS = {
+  counts: ref('EndCounts'),
+  'duration?': ref('Percentiles'),
+  'wait?': ref('Percentiles'),
+} as const;
 
 const executionShapes = {
   ExecutionStatus: oneOf(EXECUTION_STATUSES),
@@ -173,6 +181,23 @@ const executionShapes = {
     ...{ queued: ref('OpenCount'), running: ref('OpenCount'), waiting: ref('OpenCount'), paused: ref('OpenCount') },
     unresolved: ref('OpenCount'),
     lastHour: whole,
+  }),
+  Percentiles: object({ p50: ms, p95: ms, p99: ms }),
+  EndCounts: object({ completed: whole, failed: whole, timed_out: whole, cancelled: whole }),
+  EnsembleStats: object({
+    ...{ ensemble: text, ...END_NUMBERS },
+    versions: list(object({ version: text, ended: whole, failed: whole })),
+    'lastCompleted?': object({ id: text, at: instant }),
+  }),
+  ErrorGroup: object({
+    ...{ ensemble: text, code: text, message: text, count: whole, children: whole },
+    ...{ firstSeen: instant, lastSeen: instant, firstId: text, lastId: text, version: text, buckets: list(whole) },
+  }),
+  Stats: object({
+    ...{ since: instant, until: instant, bucket: oneOf(STATS_BUCKETS), ...END_NUMBERS },
+    ...{ ensembles: list(ref('EnsembleStats')), errors: list(ref('ErrorGroup')) },
+    buckets: list(object({ at: instant, ...END_NUMBERS })),
+    open: ref('OpenCounts'),
   }),
   StepInput: object({ key: text, 'input?': json, 'reason?': text }),
   RunningSteps: object({ steps: list(object({ key: text, name: text })), 'reason?': text }),

@@ -29,6 +29,7 @@ import { withLimitWaits } from './flow-limits.ts';
 import { withPlan } from './handles.ts';
 import { listSteps, readStep, STEP_KEY } from './list-steps.ts';
 import { readHistory } from './read-records.ts';
+import { createStats, type OpenExecutions } from './stats.ts';
 import { createStepsAtWork } from './steps-at-work.ts';
 
 const RETRY_KEYS = ['newKeys', 'input', 'from', 'definition'];
@@ -37,7 +38,7 @@ const HOUR_MS = 3_600_000;
 const MAX_OPEN = 10_000;
 
 export interface ExecutionsDependencies {
-  readonly storage: Pick<Storage, 'executions' | 'signals' | 'tokens'>;
+  readonly storage: Pick<Storage, 'executions' | 'signals' | 'tokens' | 'tallies'>;
   /** The same for calls that are not mere reads: it waits longer when it is away. */
   readonly patient: Pick<Storage, 'definitions' | 'executions'>;
   readonly clock: Clock;
@@ -108,6 +109,12 @@ export function createExecutions(dependencies: ExecutionsDependencies): Executio
     if (!act) throw cannotPause();
     await act(before.id, 'execution');
     return acting.find(id);
+  };
+
+  const open = async (): Promise<OpenExecutions> => {
+    const { executions } = records;
+    const lastHour = await executions.countAccepted(clock.now() - HOUR_MS, MAX_OPEN);
+    return { ...(await executions.countOpen(MAX_OPEN)), lastHour };
   };
 
   /** One that is not known here may have executions all the same. @throws NOT_FOUND */
@@ -185,11 +192,8 @@ export function createExecutions(dependencies: ExecutionsDependencies): Executio
       const last = executions.at(-1);
       return found.length > size && last ? { executions, nextCursor: cursorAfter(last) } : { executions };
     },
-    async open() {
-      const { executions } = records;
-      const lastHour = await executions.countAccepted(clock.now() - HOUR_MS, MAX_OPEN);
-      return { ...(await executions.countOpen(MAX_OPEN)), lastHour };
-    },
+    open,
+    stats: createStats(storage.tallies, clock, open, demandEnsemble),
     async agent(id, key) {
       const { id: executionId } = await statusOf(id);
       const step = await records.executions.getStep(executionId, String(key));

@@ -4,7 +4,7 @@ import type { Principal } from '../../engine/access/token.ts';
 import type { EnsembleDefinition } from '../../engine/ensemble/ensemble.ts';
 import type { ExecutionStep } from '../../engine/ensemble/execution-step.ts';
 import type { StoredEvent } from '../../engine/events/rules/execution-events.ts';
-import type { AgentResult, Execution, ExecutionSummary, OpenCounts } from '../../engine/execution/execution.ts';
+import type { AgentResult, Execution, ExecutionSummary } from '../../engine/execution/execution.ts';
 import type { EnginePause } from '../../engine/execution/execution-engine.port.ts';
 import type { ExecutionHistory } from '../../engine/execution/execution-history.ts';
 import type { MoveOptions, Moves } from '../change/move.ts';
@@ -15,6 +15,7 @@ import type { ExecutionFilter } from './execution-filter.ts';
 import type { ExecutionHandle } from './handles.ts';
 import type { StepPage, StepPageOptions } from './list-steps.ts';
 import type { RetryOptions } from './starts/execute-options.ts';
+import type { ExecutionStats, OpenExecutions, StatsFilter } from './stats.ts';
 import type { RunningSteps, StepInput } from './steps-at-work.ts';
 
 export type { ExecutionFilter };
@@ -132,6 +133,13 @@ export interface Executions<Signal extends string = string> {
    * accepted in the last hour. Each is counted to 10,000.
    */
   open(): Promise<OpenExecutions>;
+
+  /**
+   * How many executions ended in a span, and how: by ensemble, version, error and period, with percentiles of how long they took and
+   * waited. They are counted when they end, so the answer does not depend on how many are stored. Dry runs are not counted.
+   * @throws INVALID_REQUEST for a span of more than 400 buckets, or buckets that are too short for its age; NOT_FOUND for an unknown ensemble
+   */
+  stats(filter?: StatsFilter): Promise<ExecutionStats>;
   /** One agent run with its output, by its `key`. @throws NOT_FOUND */
   agent(id: string, key: string): Promise<AgentResult>;
   /**
@@ -208,10 +216,4 @@ export interface ExecutedDefinition {
   /** The hash of the definition. */
   readonly version: string;
   readonly definition: EnsembleDefinition;
-}
-
-/** The executions that have not ended, those that need attention, and those of the last hour. */
-export interface OpenExecutions extends OpenCounts {
-  /** How many executions were accepted in the last hour. */
-  readonly lastHour: number;
 }

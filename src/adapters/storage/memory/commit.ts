@@ -44,7 +44,7 @@ function commitEntry(state: MemoryState, worker: string, entry: CommitEntry): Co
   if (entry.end) stored.bytes += memoryBytes(entry.end.output);
   if (entry.end?.error) stored.bytes += memoryBytes(entry.end.error as unknown as Json);
   capacity.grow(stored.bytes - bytes);
-  if (entry.end) finish(state, stored, entry.end);
+  if (entry.end) finish(state, stored, entry.end, entry.counted);
   else if (entry.release) release(state, stored, entry.release);
   if (entry.signals) for (const signal of entry.signals) storeSignal(state, signal);
   return 'stored';
@@ -82,7 +82,7 @@ function startExecution(state: MemoryState, worker: string, entry: CommitEntry, 
   else {
     setWorker(state, stored, worker, createdAt);
     stored.startedAt = createdAt;
-    if (entry.end) finish(state, stored, entry.end);
+    if (entry.end) finish(state, stored, entry.end, entry.counted);
   }
   if (limits)
     for (const old of state.limits.tooMany(limits, createdAt))

@@ -8,7 +8,7 @@ import {
 } from '../../../engine/delivery/delivery.ts';
 import type { DeliveryQuery, DeliveryStore } from '../../../engine/delivery/delivery-store.port.ts';
 import { compareKeys } from '../compare-bytes.ts';
-import { type Due, insert, removeFirst } from './heap.ts';
+import { type Due, insert, removeFirst } from './due/heap.ts';
 
 export interface MemoryDeliveries extends DeliveryStore {
   /** Stores a delivery, unless its id is stored already. */

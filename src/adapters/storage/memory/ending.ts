@@ -1,6 +1,7 @@
 /** Cancellation requests, the check for ended executions, and the deletion of old ones. */
 
 import { memoryBytes } from '../../../engine/base/json/measure-json.ts';
+import { lineOfEnd } from '../../../engine/events/tallies/end-line.ts';
 import { changesOf } from '../../../engine/execution/stored-execution.ts';
 import type { ExecutionStore } from '../../../engine/storage/storage.port.ts';
 import { cancelLater, finish, type MemoryState, setDueAt } from './memory-state.ts';
@@ -23,7 +24,7 @@ export function createEnding(state: MemoryState): Ending {
         stored.execution.trigger.parentId === undefined
       ) {
         const changes = changesOf(stored.handover);
-        finish(state, stored, changes ? { ...end, ...changes } : end);
+        finish(state, stored, changes ? { ...end, ...changes } : end, lineOfEnd(stored.execution, undefined, end));
         return end.status;
       }
       cancelLater(state, stored, now);

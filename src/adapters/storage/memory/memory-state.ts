@@ -5,11 +5,12 @@ import type { ExecutionEnd, Release } from '../../../engine/execution/stored-exe
 import type { DocumentStore, StoredState } from '../../../engine/storage/storage.port.ts';
 import { type MemoryCapacity, memoryCapacity } from './capacity.ts';
 import { type MemoryDeliveries, memoryDeliveries } from './deliveries.ts';
-import { createDueQueue, type DueQueue } from './due-queue.ts';
-import { type Due, insert, removeFirst } from './heap.ts';
+import { createDueQueue, type DueQueue } from './due/due-queue.ts';
+import { type Due, insert, removeFirst } from './due/heap.ts';
 import { type MemoryLimits, memoryLimits, takeSlots } from './limits.ts';
 import { memorySlots, type Slots } from './slots.ts';
 import { dueFactsOf, type StoredExecution } from './stored-execution.ts';
+import { type MemoryTallies, memoryTallies } from './tallies.ts';
 
 export interface MemoryState {
   readonly executions: Map<string, StoredExecution>;
@@ -36,6 +37,8 @@ export interface MemoryState {
   /** The free executions. */
   readonly due: DueQueue;
   readonly capacity: MemoryCapacity;
+  /** Counts of ends. */
+  readonly tallies: MemoryTallies;
 }
 
 export interface RegisteredWorker {
@@ -85,6 +88,7 @@ export function createMemoryState(keep: number, keepBytes: number, documents: Do
       return stored?.dueAt === dueAt && stored.limits?.waitsIn?.queue === queue && stored.status !== 'paused';
     }, slots.isFree),
     capacity: memoryCapacity(executions, remove, keep, keepBytes),
+    tallies: memoryTallies(),
   };
 }
 
@@ -196,7 +200,8 @@ export function expire(state: MemoryState, now: number): void {
   }
 }
 
-export function finish(state: MemoryState, stored: StoredExecution, end: ExecutionEnd): void {
+/** @param counted - see `CommitEntry` */
+export function finish(state: MemoryState, stored: StoredExecution, end: ExecutionEnd, counted?: string): void {
   if (stored.status === 'queued') state.queued -= 1;
   stored.status = 'running';
   setWorker(state, stored, undefined);
@@ -211,6 +216,7 @@ export function finish(state: MemoryState, stored: StoredExecution, end: Executi
   }
   setDueAt(state, stored, undefined);
   stored.end = end;
+  if (counted !== undefined) state.tallies.add(counted);
   // An array that grew has unused places, which the copy does not have.
   stored.steps = stored.steps.slice();
   stored.indexByKey = undefined;

@@ -58,6 +58,7 @@ export function memoryStorage(options: MemoryStorageOptions = {}): Storage {
     workers: memoryWorkers(state),
     executions: { ...createClaiming(state), ...createPausing(state), ...createEnding(state), ...readExecutions(state) },
     signals: memorySignals(state),
+    tallies: { fold: state.tallies.fold, read: state.tallies.read },
     documents,
     deliveries,
     rates: memoryRates(),

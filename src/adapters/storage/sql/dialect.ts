@@ -16,6 +16,8 @@ export type TableName =
   | 'states'
   | 'schedules'
   | 'tokens'
+  | 'ends'
+  | 'tallies'
   | 'kv'
   | 'objects';
 

@@ -139,6 +139,16 @@ export const LIMITS = `
   CREATE INDEX arrivals_due ON $.arrivals (namespace, due_at) WHERE NOT freed;
   CREATE INDEX arrivals_freed ON $.arrivals (namespace, due_at) WHERE freed;`;
 
+/**
+ * Counts of ends. A row of `ends` has a line for each end of a commit, until they are added up in the tally of their minute. `length` is that
+ * of a minute, an hour or a day, in ms; a row of length 0 is written first by all that add up.
+ */
+export const TALLIES = `
+  CREATE TABLE $.ends (seq ROW, namespace LABEL NOT NULL, body text NOT NULL, PRIMARY KEY (namespace, seq));
+  CREATE TABLE $.tallies (
+    length bigint NOT NULL, at bigint NOT NULL, namespace LABEL NOT NULL, ensemble LABEL NOT NULL, body text NOT NULL,
+    PRIMARY KEY (namespace, length, at, ensemble)) /* small */ ${CHANGED};`;
+
 /** A schema as Postgres takes it. @param name - of the schema */
 export function toPostgres(schema: string, name: string): string {
   return schema

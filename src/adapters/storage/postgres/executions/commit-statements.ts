@@ -49,6 +49,10 @@ export const namesOf = (columns: readonly Column<never>[]) => columns.map(([name
 export const from = (as: string, columns: readonly Column<never>[]) =>
   columns.map(([name]) => `${as}.${name}`).join(', ');
 
+/** A CTE that stores the lines of ends, see `lineOfEnd`. @param settled - its rows, with the lines in the column `counted` */
+export const endsInto = (ends: string, settled: string) =>
+  `ended AS (INSERT INTO ${ends} (namespace, body) SELECT $1, string_agg(counted, E'\\n') FROM ${settled} HAVING string_agg(counted, '') <> '')`;
+
 /** Numbers the parameters in the order in which the parts of a statement are composed. */
 export function parameters(last = 2) {
   const next = (type: string) => {
@@ -83,7 +87,10 @@ export const stepsInto = (steps: string) => (execution: string, rows: string) =>
 
 export type Parameters = ReturnType<typeof parameters>;
 type HasParts = Readonly<
-  Record<'starts' | 'retries' | 'expects' | 'tags' | 'charges' | 'states' | 'settles' | 'steps' | 'deliveries', boolean>
+  Record<
+    'starts' | 'retries' | 'expects' | 'tags' | 'charges' | 'states' | 'settles' | 'ends' | 'steps' | 'deliveries',
+    boolean
+  >
 >;
 
 export function commitStatements({
@@ -95,6 +102,7 @@ export function commitStatements({
   steps,
   states,
   deliveries,
+  ends,
 }: Names): CommitStatements {
   const alive = aliveIn(owners);
   const isHeld = `e.namespace = x.namespace AND e.id = x.id AND e.epoch = x.epoch AND e.owner = (SELECT ref FROM alive)`;
@@ -134,7 +142,7 @@ export function commitStatements({
     RETURNING ensemble`;
 
   // An end has no `due_at`.
-  const updateSettled = (p: Parameters, gated: boolean) => `
+  const updateSettled = (p: Parameters, { states: gated, ends: areEnds }: HasParts) => `
     UPDATE ${executions} e SET owner = NULL, ${PAUSES_IN_POSTGRES.released('x.due_at IS NOT NULL', 'x')}, finished_at = x.finished_at, duration = x.duration,
       agents = x.agents, error = x.error, output = x.output, waits_for = x.waits_for,
       due_at = CASE WHEN x.due_at IS NOT NULL THEN ${DUE_IN_POSTGRES.released('x')} END,
@@ -142,7 +150,7 @@ export function commitStatements({
       handover = coalesce(x.handover, CASE WHEN x.due_at IS NOT NULL THEN e.handover END),
       resumed_at = CASE WHEN x.handover IS NULL THEN e.resumed_at END
     FROM ${p.rows(gated ? [...SETTLE, GATED] : SETTLE)}
-    WHERE ${isHeld}${gated ? ` AND ${isChanged}` : ''} RETURNING e.id, e.account`;
+    WHERE ${isHeld}${gated ? ` AND ${isChanged}` : ''} RETURNING e.id, e.account${areEnds ? ', x.counted' : ''}`;
 
   const putSteps = stepsInto(steps);
   /** Rows of executions that the worker holds, or that the statement starts. */
@@ -171,11 +179,12 @@ export function commitStatements({
     if (has.settles) counted.push(slotRows('settled', -1));
     parts.push(
       ...(has.states ? [['changed', putStates(p)]] : []),
-      ...(has.settles ? [['settled', updateSettled(p, has.states)]] : []),
+      ...(has.settles ? [['settled', updateSettled(p, has)]] : []),
       ...(has.steps ? [['put', putAllSteps(p, has)]] : []),
       ...(has.deliveries ? [['outbox', putDeliveries(p, has)]] : []),
     );
     const others = counted.length > 0 ? [`counted AS (${countCharges(charges, counted.join(' UNION ALL '))})`] : [];
+    if (has.ends) others.push(endsInto(ends, 'settled'));
     if (has.retries) others.push(`retried AS (${markRetried})`);
     const answers = [
       ...parts.map(([name]) => [name, `count(*) FROM ${name}`]),
@@ -197,6 +206,7 @@ export function commitStatements({
         ...{ starts: write.starts.length > 0, expects: write.expects, tags: write.tags.length > 0 },
         retries: write.starts.some(({ part }) => startsWithResults(part)),
         ...{ charges: write.charges.length > 0, states: write.states.length > 0 },
+        ends: write.settles.some(({ part }) => part !== undefined),
         ...{ settles: write.settles.length > 0, steps: write.steps.length > 0 },
         deliveries: write.deliveries.length > 0,
       };

@@ -10,7 +10,7 @@ import { PINNED_COLUMNS, readPinned } from '../../sql/read-execution.ts';
 import { byLimit, type SqlClient, type SqlParam, statement, toArray } from '../drivers/driver.ts';
 import { toTextColumn } from '../tables/columns.ts';
 import type { Names } from '../tables/names.ts';
-import { parameters, STEP_COLUMNS, stepsInto } from './commit-statements.ts';
+import { endsInto, parameters, STEP_COLUMNS, stepsInto } from './commit-statements.ts';
 import { toRow } from './entry-columns.ts';
 
 /** The methods of the storage port in this file. */
@@ -24,21 +24,27 @@ const MAX_DELETED_STEPS = 20_000;
 const TAG = String.raw`"([^"\\\x01-\x1f]|\\["\\])*"`;
 const TAGS = String.raw`^\[${TAG}(,${TAG})*\]$`;
 
+/** The bucket of ms, as `bucketOf`, in SQL. */
+const bucketIn = (ms: string) =>
+  `CASE WHEN ${ms} < 1 THEN 0 ELSE least(127, 1 + floor(ln((${ms})::double precision) / ln(1.2::double precision) + 1e-9))::integer END`;
+
 /**
  * @param onFreed - called when an execution became due, or when its worker must be notified of a cancellation request
  */
 export function createEnding(client: SqlClient, names: Names, namespace: string, onFreed: () => void): Ending {
-  const { executions, steps } = names;
+  const { executions, steps, ends } = names;
   const selectStatus = statement(`SELECT status FROM ${executions} WHERE namespace = $1 AND id = $2`, ['status']);
   const begun = (column: string, otherwise: string) =>
     `CASE WHEN status = 'queued' AND parent_id IS NULL THEN ${otherwise} ELSE ${column} END`;
   const update = statement(
-    `UPDATE ${executions} e SET cancel_at = coalesce(cancel_at, $3), ${PAUSES_IN_POSTGRES.left},
+    `WITH changed AS (UPDATE ${executions} e SET cancel_at = coalesce(cancel_at, $3), ${PAUSES_IN_POSTGRES.left},
       due_at = ${begun(DUE_IN_POSTGRES.cancelled('$3'), 'NULL')},
       status = ${begun(PAUSES_IN_POSTGRES.status, '$4')}, output = ${begun('output', '$5')}, error = ${begun('error', '$6')},
       finished_at = ${begun('finished_at', '$7')}, duration = ${begun('duration', '$8')}, agents = ${begun('agents', '$9')}
     WHERE namespace = $1 AND id = $2 AND finished_at IS NULL AND (cancel_at IS NULL OR status = 'queued')
-    RETURNING status`,
+    RETURNING status, CASE WHEN finished_at IS NOT NULL AND started_by NOT LIKE '%"dryRun":{%' THEN concat_ws('|', finished_at, id, ensemble,
+        version, status, 0, ${bucketIn('finished_at - created_at')}, '', '') END AS counted
+    ), ${endsInto(ends, 'changed')} SELECT status FROM changed`,
     ['status'],
   );
   const selectPinned = statement(

@@ -142,6 +142,7 @@ export const SETTLE: readonly Column<ExecutionEnd | undefined>[] = [
   ['waits_for', 'text', ({ entry }) => toOptionalJsonColumn(entry.release?.waitsFor?.map(toTextColumn))],
   ['handover', 'text', ({ entry }) => toHandoverColumn(entry)],
   ...toPartColumns(fields.ENDED, 'output').filter(([name]) => name !== 'status'),
+  ['counted', 'text', ({ entry: { counted = null } }) => counted],
 ];
 
 /** An end whose row is known. */

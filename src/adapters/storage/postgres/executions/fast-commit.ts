@@ -13,7 +13,7 @@ import { type SqlClient, type SqlResult, type Statement, statement } from '../dr
 import { codeOf } from '../drivers/failure.ts';
 import { toTextColumn } from '../tables/columns.ts';
 import type { Names } from '../tables/names.ts';
-import { aliveIn, from, namesOf, type Parameters, parameters } from './commit-statements.ts';
+import { aliveIn, endsInto, from, namesOf, type Parameters, parameters } from './commit-statements.ts';
 import {
   type Column,
   ENDS,
@@ -98,7 +98,7 @@ interface HasParts {
 }
 
 function countStored({ rows: [row], count }: SqlResult, { starts, settles, steps }: HasParts): number {
-  if (!starts && settles !== steps) return count;
+  if (steps && !starts && !settles) return count;
   if (!row) return 0;
   const parts = [starts && 'started', settles && 'settled', steps && 'put'].filter((name) => name !== false);
   return parts.reduce((sum, name) => sum + readNumber(row, name, 'a commit'), 0);
@@ -125,7 +125,7 @@ function findPlaces({ settles, steps }: Write, places: ReadonlyMap<string, Place
   return true;
 }
 
-function fastStatements({ owners, executions, steps }: Names): (has: HasParts) => Statement {
+function fastStatements({ owners, executions, steps, ends }: Names): (has: HasParts) => Statement {
   const alive = aliveIn(owners);
   const isAt =
     'e.ctid = x.tid AND e.ref = x.ref AND e.id = x.id AND e.epoch = x.epoch AND e.owner = (SELECT ref FROM alive)';
@@ -156,12 +156,13 @@ function fastStatements({ owners, executions, steps }: Names): (has: HasParts) =
     ];
     const [first] = parts;
     // The number of rows says whether all were stored.
-    if (parts.length === 1 && first && !has.starts) return statement(`WITH ${alive} ${first[1]}`);
+    if (parts.length === 1 && first && has.steps) return statement(`WITH ${alive} ${first[1]}`);
     const answers = parts.map(([name]) => [name, `count(*) FROM ${name}`]);
     if (has.starts) answers.push(['places', "string_agg(id || ' ' || ref || ' ' || ctid, ' ') FROM started"]);
+    const others = has.settles ? [endsInto(ends, 'settled')] : [];
     const returning = (name = '', sql = '') => `${name} AS (${sql}${RETURNING[name] ?? ''})`;
     return statement(
-      `WITH ${[alive, ...parts.map(([name, sql]) => returning(name, sql))].join(', ')}
+      `WITH ${[alive, ...parts.map(([name, sql]) => returning(name, sql)), ...others].join(', ')}
       SELECT ${answers.map(([name, sql]) => `(SELECT ${sql}) AS ${name}`).join(', ')}`,
       answers.map(([name]) => name as string),
     );
@@ -175,7 +176,10 @@ function fastStatements({ owners, executions, steps }: Names): (has: HasParts) =
   };
 }
 
-const RETURNING: Readonly<Record<string, string>> = { settled: ' RETURNING e.ref', put: ' RETURNING 1' };
+const RETURNING: Readonly<Record<string, string>> = {
+  settled: ' RETURNING e.ref, x.counted',
+  put: ' RETURNING 1',
+};
 
 function stepColumns({ isPlain, settles }: HasParts): readonly Column<StepRecord>[] {
   const columns = isPlain ? FAST_STEP : PLACED_STEP;

@@ -2,11 +2,11 @@
 
 import { fromBase64, toBase64 } from '../../../../engine/base/bytes/base64.ts';
 import type { SqlDialect, SqlQuery } from '../../sql/dialect.ts';
-import { type SqlClient, type SqlParam, statement } from '../drivers/driver.ts';
+import { type SqlParam, type SqlRunner, statement } from '../drivers/driver.ts';
 import { toTextColumn } from './columns.ts';
 import type { Names } from './names.ts';
 
-export function postgresDialect(client: SqlClient, names: Names): SqlDialect {
+export function postgresDialect(client: SqlRunner, names: Names): SqlDialect {
   const prepare = (text: string, columns: readonly string[] = []): SqlQuery => {
     const prepared = statement(text, columns);
     return {

@@ -2,7 +2,7 @@
 
 import { OrchestratorError } from '../../../../engine/base/errors.ts';
 import { readNumber } from '../../sql/columns.ts';
-import { firstSchema, LIMITS, newestVersion, refuseOlder, stepsAfter, toPostgres } from '../../sql/schema.ts';
+import { firstSchema, LIMITS, newestVersion, refuseOlder, stepsAfter, TALLIES, toPostgres } from '../../sql/schema.ts';
 import { hash32, type SqlClient, type SqlRunner, type Statement, statement } from '../drivers/driver.ts';
 
 /**
@@ -144,6 +144,7 @@ export const MIGRATIONS: readonly string[] = [
     WHEN (OLD.owner IS NOT NULL AND NEW.owner IS NULL
       AND (OLD.queue IS NOT NULL OR (NEW.kept_until_end IS NOT NULL AND NEW.finished_at IS NOT NULL))) EXECUTE FUNCTION $.free();
   ${START_FUNCTION}`,
+  TALLIES,
 ];
 
 /** The first half of the key of a schema's advisory locks. The second half is a worker's `ref`, or 0 for migrations. */

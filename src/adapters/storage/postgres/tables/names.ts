@@ -26,6 +26,9 @@ export interface Names {
   readonly limits: string;
   readonly slots: string;
   readonly arrivals: string;
+  /** Ends that are not counted yet, and counts of ends. */
+  readonly ends: string;
+  readonly tallies: string;
 }
 
 export function tableNames(schema: string): Names {
@@ -52,5 +55,7 @@ export function tableNames(schema: string): Names {
     limits: named('limits'),
     slots: named('slots'),
     arrivals: named('arrivals'),
+    ends: named('ends'),
+    tallies: named('tallies'),
   };
 }

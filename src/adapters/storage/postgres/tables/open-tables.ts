@@ -1,8 +1,10 @@
 /** Connects to the database, brings the schema up to date, and prepares the tables. */
 
 import type { Storage, StorageParts, TransactionStore } from '../../../../engine/storage/storage.port.ts';
+import { runLater } from '../../sql/queues/steps.ts';
 import { sharedTables } from '../../sql/tables/create-tables.ts';
 import { deliveriesTable } from '../../sql/tables/deliveries-table.ts';
+import { talliesTable } from '../../sql/tables/tallies-table.ts';
 import { createCallerTransactions } from '../drivers/caller-transaction.ts';
 import { hash32, type SqlClient, statement } from '../drivers/driver.ts';
 import { MAX_CONNECTIONS, openClient } from '../drivers/load-driver.ts';
@@ -78,6 +80,11 @@ export async function openTables(settings: Settings): Promise<Tables> {
     deliveries: deliveriesTable(dialect, namespace),
     usage: { charged: usage.charged, running: usage.running },
     rates: ratesTable(client, names, namespace),
+    tallies: talliesTable(
+      dialect,
+      (work) => client.transaction((on) => runLater(work(postgresDialect(on, names)))),
+      namespace,
+    ),
     within: async (transaction) => {
       const on = await openTransaction(transaction);
       const store = transactionStore(on, names, namespace, () => on.run(NOTIFY_LATER, [channel, '']));

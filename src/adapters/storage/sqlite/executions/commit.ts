@@ -12,6 +12,7 @@ import type { RunTransaction, SqlConnection } from '../drivers/driver.ts';
 import type { BatchCharges, ChargesTable } from '../tables/charges-table.ts';
 import { toTextColumn } from '../tables/columns.ts';
 import { commitStatements, type Fence } from './commit-statements.ts';
+import type { EndsTable } from './ends-table.ts';
 import { createRefusals } from './explain-refusal.ts';
 import { createQueues } from './queue-tables.ts';
 import type { PutSignal } from './signals-table.ts';
@@ -22,12 +23,13 @@ export interface CommitDependencies {
   readonly putSignal: PutSignal;
   readonly charges: ChargesTable;
   readonly deliveries: Pick<DeliveriesTable, 'put'>;
+  readonly ends: EndsTable;
 }
 
 export function createCommit(
   connection: SqlConnection,
   namespace: string,
-  { transaction, putSignal, charges, deliveries }: CommitDependencies,
+  { transaction, putSignal, charges, deliveries, ends: endLines }: CommitDependencies,
 ): Storage['commit'] {
   const writes = commitStatements(connection, namespace);
   const steps = stepStatements(connection, namespace);
@@ -36,6 +38,14 @@ export function createCommit(
   const { tables: queues } = createQueues(connection, namespace);
   const known = new KnownLimits();
   const sweep = sweepLimits((now) => runNow(purgeLimits(queues(), known, now)));
+
+  /** The lines of what the present commit has ended. */
+  let ended: string[] = [];
+  const endOf = ({ end, counted }: CommitEntry, fence: Fence): boolean => {
+    const isEnded = end !== undefined && writes.end(end, fence);
+    if (isEnded && counted !== undefined) ended.push(counted);
+    return isEnded;
+  };
 
   /**
    * The answer to an entry that was refused. Only a refused entry is read again, so that a successful write costs no
@@ -119,7 +129,7 @@ export function createCommit(
       if (!steps.one(step, fence) && !isHeld && !writes.isHeld(fence)) return refused(entry, fence, 'fenced');
       isHeld = true;
     }
-    if (end) isHeld = writes.end(end, fence);
+    if (end) isHeld = endOf(entry, fence);
     else if (release) isHeld = writes.release(release, fence);
     else if (!isHeld) isHeld = writes.isHeld(fence);
     if (!isHeld) return refused(entry, fence, 'fenced');
@@ -128,8 +138,10 @@ export function createCommit(
   };
 
   /** Writes the end of an entry, if it has one, after its result was written. */
-  const endOne = (worker: string, { executionId, epoch, end }: CommitEntry): CommitResult =>
-    !end || writes.end(end, { id: toTextColumn(executionId), epoch, worker }) ? 'stored' : 'fenced';
+  const endOne = (worker: string, entry: CommitEntry): CommitResult =>
+    !entry.end || endOf(entry, { id: toTextColumn(entry.executionId), epoch: entry.epoch, worker })
+      ? 'stored'
+      : 'fenced';
 
   /**
    * Writes the results of entries in groups, and everything else by itself. The order of entries is kept only for the
@@ -164,6 +176,7 @@ export function createCommit(
     }
     flush();
     paid.store();
+    if (ended.length > 0) endLines.put(ended);
     return answers;
   };
 
@@ -172,6 +185,7 @@ export function createCommit(
     if (!first) return [];
     const by = toTextColumn(worker);
     if (batch.length === 1 && countWrites(first) <= 1) return [commitOne(by, first, charges.ofBatch())];
+    ended = [];
     return known.during(() => transaction(() => commitAll(by, batch)));
   };
 }
@@ -188,5 +202,6 @@ function countWrites(entry: CommitEntry): number {
   const parts = countParts(entry);
   const { start, charge, expects } = entry;
   if (start) return parts + (start.tags || start.limits || startsWithResults(start) || charge || expects ? 2 : 1);
-  return parts + (entry.release ? 1 : 0);
+  // An end is counted, too.
+  return parts + (entry.release || (entry.end && entry.counted !== undefined) ? 1 : 0);
 }

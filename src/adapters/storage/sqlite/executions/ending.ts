@@ -11,6 +11,7 @@ import { MAX_CLOCK_DIFFERENCE_MS, readPosition } from '../../sql/purge.ts';
 import { PINNED_COLUMNS, readPinned } from '../../sql/read-execution.ts';
 import type { RunTransaction, SqlConnection, SqlRow, SqlValue } from '../drivers/driver.ts';
 import { toLiteral, toTextColumn } from '../tables/columns.ts';
+import type { EndsTable } from './ends-table.ts';
 import { REPLACE } from './step-statements.ts';
 
 /** The methods of the storage port in this file. */
@@ -22,7 +23,12 @@ export type Ending = Pick<ExecutionStore, 'requestCancel' | 'findEnded' | 'getPi
  */
 const MAX_PASSED = 2000;
 
-export function createEnding(connection: SqlConnection, namespace: string, transaction: RunTransaction): Ending {
+export function createEnding(
+  connection: SqlConnection,
+  namespace: string,
+  transaction: RunTransaction,
+  ends: EndsTable,
+): Ending {
   const here = `namespace = ${toLiteral(namespace)}`;
   const selectStatus = connection.prepare(`SELECT status FROM ensemble_executions WHERE ${here} AND id = ?`);
   const updateCancel = connection.prepare(`
@@ -81,7 +87,8 @@ export function createEnding(connection: SqlConnection, namespace: string, trans
   const statusOf = (id: string) => selectStatus.all([id])[0]?.status as ExecutionStatus | undefined;
 
   return {
-    requestCancel(executionId, now, { status, output, error, finishedAt, duration, agents }) {
+    requestCancel(executionId, now, end) {
+      const { status, output, error, finishedAt, duration, agents } = end;
       const id = toTextColumn(executionId);
       const before = statusOf(id);
       if (before === undefined || isFinal(before)) return before;
@@ -94,7 +101,9 @@ export function createEnding(connection: SqlConnection, namespace: string, trans
         };
         if (known !== 'queued') return cancelLater();
         const about = [status, toJsonColumn(output), toOptionalJsonColumn(error), finishedAt, duration, agents];
-        return updateEnd.run([...about, id]) > 0 ? status : cancelLater();
+        if (updateEnd.run([...about, id]) === 0) return cancelLater();
+        ends.putUnbegun(id, end);
+        return status;
       });
     },
     getPinned(id) {

@@ -1,12 +1,15 @@
 /** Prepares each statement of the storage once, on an open database. */
 
 import type { Storage, StorageParts } from '../../../../engine/storage/storage.port.ts';
+import { runNow } from '../../sql/queues/steps.ts';
 import { sharedTables } from '../../sql/tables/create-tables.ts';
 import { deliveriesTable } from '../../sql/tables/deliveries-table.ts';
+import { talliesTable } from '../../sql/tables/tallies-table.ts';
 import { createTransaction, type SqlConnection } from '../drivers/driver.ts';
 import { createClaiming } from '../executions/claim.ts';
 import { createCommit } from '../executions/commit.ts';
 import { createEnding } from '../executions/ending.ts';
+import { endsTable } from '../executions/ends-table.ts';
 import { executionsTable } from '../executions/executions-table.ts';
 import { createLimitViews } from '../executions/limit-views.ts';
 import { createPausing } from '../executions/pauses.ts';
@@ -28,15 +31,17 @@ export function createTables(connection: SqlConnection, namespace: string, lock:
   const unreadable = createUnreadable();
   const charges = chargesTable(connection, namespace);
   const dialect = sqliteDialect(connection);
+  const ends = endsTable(connection, namespace);
+  const within = sqliteDialect(connection, (work) => work());
   const deliveries = deliveriesTable(dialect, namespace);
   return {
-    commit: createCommit(connection, namespace, { transaction, putSignal, charges, deliveries }),
+    commit: createCommit(connection, namespace, { transaction, putSignal, charges, deliveries, ends }),
     workers: workersTable(connection, namespace, { transaction, lock, unreadable }),
     executions: {
       ...createClaiming(connection, namespace, transaction, unreadable),
       ...createLimitViews(connection, namespace, transaction),
       ...createPausing(connection, namespace),
-      ...createEnding(connection, namespace, transaction),
+      ...createEnding(connection, namespace, transaction, ends),
       ...executionsTable(connection, namespace),
     },
     signals: signalsTable(connection, namespace, transaction, putSignal),
@@ -44,5 +49,6 @@ export function createTables(connection: SqlConnection, namespace: string, lock:
     deliveries,
     usage: { charged: charges.charged, running: charges.running },
     rates: ratesTable(connection, namespace, transaction),
+    tallies: talliesTable(dialect, (work) => transaction(() => runNow(work(within))), namespace),
   };
 }

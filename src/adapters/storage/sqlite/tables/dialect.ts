@@ -4,8 +4,8 @@ import { type SqlDialect, type SqlParam, toPlaced } from '../../sql/dialect.ts';
 import { createTransaction, type SqlConnection } from '../drivers/driver.ts';
 import { toTextColumn } from './columns.ts';
 
-export function sqliteDialect(connection: SqlConnection): SqlDialect {
-  const transaction = createTransaction(connection);
+/** @param transaction - how a change of several statements is made one. For a dialect within a transaction: nothing */
+export function sqliteDialect(connection: SqlConnection, transaction = createTransaction(connection)): SqlDialect {
   const prepare = (text: string) => {
     const { sql, place } = toPlaced(text);
     const statement = connection.prepare(sql);

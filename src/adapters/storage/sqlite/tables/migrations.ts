@@ -9,6 +9,7 @@ import {
   newestVersion,
   refuseOlder,
   stepsAfter,
+  TALLIES,
   toSqlite,
 } from '../../sql/schema.ts';
 import { createTransaction, type SqlConnection } from '../drivers/driver.ts';
@@ -72,6 +73,7 @@ export const MIGRATIONS: readonly string[] = [
     BEGIN INSERT INTO ensemble_arrivals (due_at, freed, namespace, queue, limits) VALUES (0, 1, new.namespace, coalesce(old.queue, '')
       || CASE WHEN new.finished_at IS NULL OR new.kept_until_end IS NULL THEN '' WHEN old.queue IS NULL THEN new.kept_until_end
         ELSE ',' || new.kept_until_end END, new.limits); END;`,
+  toSqlite(TALLIES),
 ];
 
 /**

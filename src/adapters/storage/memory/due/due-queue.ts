@@ -3,10 +3,10 @@
  * simpler, and claim 100,000 executions ten times slower.
  */
 
-import { groupOf } from '../../../engine/execution/limits/flow-limit.ts';
+import { groupOf } from '../../../../engine/execution/limits/flow-limit.ts';
+import { freeAt, freeOf, type HeldLimit, type HeldLimits, Turns } from '../limits.ts';
+import type { Slot } from '../slots.ts';
 import { type Due, insert, isBefore, removeFirst } from './heap.ts';
-import { freeAt, freeOf, type HeldLimit, type HeldLimits, Turns } from './limits.ts';
-import type { Slot } from './slots.ts';
 
 /** The free executions of one ensemble and version. Those of a caller with slots, and those under the same limits, have a lane of their own. */
 interface Lane {
