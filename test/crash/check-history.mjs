@@ -7,17 +7,25 @@
  * - Each execution has one end. The end never changes, and no process claims an execution that has ended.
  * - The epochs of an execution only increase. Nothing is stored under an epoch after a later claim.
  * - Only a later claim repeats an effect, and only if its result was not stored.
+ * - As many ends were counted as executions have ended.
  */
 
 import { AGENTS, COUNTED } from './flows.mjs';
 
+const UNENDED = new Set(['queued', 'running', 'waiting', 'paused']);
+
 /**
  * @param lines - the lines of the history
  * @param store - what `readStore` returned, at the end
- * @param expectations - `statusOf(execution)`: the expected status (default: completed); `noRepeats`: no effect may be repeated
+ * @param expectations - `statusOf(execution)`: the expected status (default: completed); `noRepeats`: no effect may be repeated;
+ *   `areDeleted`: executions may have been deleted
  * @returns `broken`: a line of text for each violation; `figures`: counts
  */
-export function checkHistory(lines, { executions, states }, { statusOf = () => 'completed', noRepeats = false } = {}) {
+export function checkHistory(
+  lines,
+  { executions, states, counts },
+  { statusOf = () => 'completed', noRepeats = false, areDeleted = false } = {},
+) {
   const broken = [];
   const report = (rule, id, text) => broken.push([rule, id, text].filter(Boolean).join(': '));
   const figures = { accepted: 0, begun: 0, effects: 0, repeats: 0, claims: 0, refused: 0, late: 0 };
@@ -59,6 +67,19 @@ export function checkHistory(lines, { executions, states }, { statusOf = () => '
     execution.endedAt ??= at;
   };
 
+  /** Executions that were deleted are counted, too: then a count may be greater. */
+  const checkCounts = () => {
+    const ended = new Map();
+    for (const { ensemble, status } of executions) {
+      if (UNENDED.has(status)) continue;
+      ended.set(`${ensemble} ${status}`, (ended.get(`${ensemble} ${status}`) ?? 0) + 1);
+    }
+    for (const kind of new Set([...ended.keys(), ...counts.keys()])) {
+      const [found = 0, stored = 0] = [counts.get(kind), ended.get(kind)];
+      if (areDeleted ? found < stored : found !== stored)
+        report('the count of ends is wrong', kind, `${found} were counted, ${stored} are stored`);
+    }
+  };
   const on = {
     accepted({ id }) {
       figures.accepted += 1;
@@ -124,6 +145,7 @@ export function checkHistory(lines, { executions, states }, { statusOf = () => '
   for (const line of lines) on[line.what]?.(line);
 
   checkStored();
+  checkCounts();
   return { broken, figures };
 
   function checkStored() {

@@ -12,13 +12,25 @@ export async function listUnended(storage) {
   return ids;
 }
 
-/** @returns what is stored of each execution, and the state of each ensemble */
+/** @returns what is stored of each execution, the state of each ensemble, and how many ends were counted, by `ensemble status` */
 export async function readStore(storage, ensembles) {
   const executions = [];
   for await (const record of listExecutions(storage, {})) executions.push(await readOne(storage, record));
   const states = {};
   for (const name of ensembles) states[name] = (await storage.state.read(name))?.value;
-  return { executions, states };
+  return { executions, states, counts: await readCounts(storage) };
+}
+
+/** How many ends were counted: `ensemble status count`, in order. */
+async function readCounts(storage) {
+  const { tallies, ends } = await storage.tallies.read({ since: 0, until: Number.MAX_SAFE_INTEGER });
+  const counts = new Map();
+  const add = (ensemble, status, count) =>
+    counts.set(`${ensemble} ${status}`, (counts.get(`${ensemble} ${status}`) ?? 0) + count);
+  for (const { tally } of tallies)
+    for (const [status, count] of Object.entries(tally.counts)) add(tally.ensemble, status, count);
+  for (const { ensemble, status, count } of ends) add(ensemble, status, count);
+  return counts;
 }
 
 export async function readOne(storage, record) {

@@ -66,6 +66,10 @@ export function watchStorage(storage, record, hit = () => {}) {
       },
       listSteps: (id, query) => around('replay', () => storage.executions.listSteps(id, query)),
     },
+    tallies: {
+      __proto__: storage.tallies,
+      fold: (now) => around('count', () => storage.tallies.fold(now)),
+    },
     commit(worker, batch) {
       const kinds = [...new Set(batch.map(kindOf))];
       for (const kind of kinds) hit(`${kind}:before`);

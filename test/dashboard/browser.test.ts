@@ -98,9 +98,10 @@ describe.skipIf(!hasBrowser)('the dashboard in a browser', () => {
         await retry(id);
       }
       await page.reload();
-      await page.getByRole('link', { name: old }).waitFor();
+      await page.getByText('10 executions failed, for 1 cause').waitFor();
+      await page.getByText('failed or timed out in all').waitFor();
       expect(await text(page)).toContain('1 failed or timed out in all, and was not retried.');
-      await page.getByRole('link', { name: '1', exact: true }).click();
+      await page.getByRole('main').getByRole('link', { name: '1', exact: true }).click();
       await page.getByRole('button', { name: 'failed and not retried' }).waitFor();
       await page.getByRole('link', { name: old }).waitFor();
       expect(await page.locator('tbody tr').count()).toBe(1);
@@ -113,6 +114,66 @@ describe.skipIf(!hasBrowser)('the dashboard in a browser', () => {
       await own.close();
     }
   });
+
+  it.each([1280, 390])(
+    'home shows four causes of three ensembles with their exact counts, the most frequent first, at a width of %i',
+    async (width) => {
+      const named = ['checkout', 'import', 'report'].map((name) => ({
+        ...{ name, flow: [{ agent: 'work', operation: 'code', config: { script: 'work' }, input: '${input}' }] },
+      }));
+      const work = ({ input }: { readonly input: unknown }) => {
+        const { why } = input as { readonly why?: string };
+        if (why) throw new Error(why);
+        return {};
+      };
+      const own = await startDemo({ ensembles: named, scripts: { work } });
+      try {
+        const { orchestrator } = own;
+        const run = async (ensemble: string, times: number, why?: (nr: number) => string) => {
+          for (let nr = 1; nr <= times; nr++) await orchestrator.execute(ensemble, why ? { why: why(nr) } : {});
+        };
+        await run('checkout', 30);
+        await run('checkout', 12, () => 'the bank answered 422: currency is required');
+        await run('import', 7, (nr) => `row ${nr} of "orders-${nr}.csv" is empty`);
+        await run('import', 2, () => 'no space is left');
+        await run('report', 4, (nr) => `the font was not found after ${nr}.5 s`);
+        const { page, wrong } = await visit(browser, own.url, await own.token('admin'), {
+          viewport: { width, height: 844 },
+        });
+        await page.getByText('25 executions failed, for 4 causes').waitFor();
+        await page.getByText('Of 55 that ended in the last 24 hours. Exact.').waitFor();
+        const causes = await page.locator('.causes li').allInnerTexts();
+        const about = causes.map((cause) => cause.replaceAll(/\s+/g, ' '));
+        const expected = [
+          [/^checkout AGENT_FAILED .*the bank answered 422: currency is required/, /12 29 % of 42/],
+          [/^import AGENT_FAILED .*row ‹number› of ‹text› is empty/, /7 78 % of 9/],
+          [/^report AGENT_FAILED .*the font was not found after ‹number› s/, /4 100 % of 4/],
+          [/^import AGENT_FAILED .*no space is left/, /2 22 % of 9/],
+        ];
+        expect(about.length).toBe(4);
+        for (const [at, [what, number]] of expected.entries()) {
+          expect(about[at]).toMatch(what as RegExp);
+          expect(about[at]).toMatch(number as RegExp);
+        }
+        const isSeen = await page
+          .locator('.causes li')
+          .last()
+          .evaluate((one) => one.getBoundingClientRect().bottom);
+        expect(isSeen).toBeLessThanOrEqual(844);
+        expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(width);
+        await page.getByRole('button', { name: '1 hour' }).click();
+        await page.getByText('25 executions failed, for 4 causes').waitFor();
+        expect(page.url()).toContain('period=hour');
+        await page.getByRole('link', { name: 'All of AGENT_FAILED' }).first().click();
+        await page.getByText('checkout').first().waitFor();
+        expect(await page.locator('tbody tr').count()).toBe(12);
+        expect(wrong).toEqual([]);
+        await page.context().close();
+      } finally {
+        await own.close();
+      }
+    },
+  );
 
   it('the list keeps every filter in the address, Back removes the last one, and new executions appear', async () => {
     const { page } = await open();

@@ -164,7 +164,7 @@ describe('a folded message', () => {
     ['exec_00000000000000000000000001 is gone', '‹id› is gone'],
     ['key 550e8400-e29b-41d4-a716-446655440000 and 8f14e45fceea167a', 'key ‹id› and ‹id›'],
     ["it's 5 o'clock", 'it‹text›clock'],
-    ['HTTP 503 from api.example', 'HTTP ‹number› from api.example'],
+    ['HTTP 503 from api.example after 12 ms', 'HTTP 503 from api.example after ‹number› ms'],
     ['x'.repeat(300), `${'x'.repeat(199)}…`],
   ])('has the kind of what it names: %s', (message, folded) => expect(foldMessage(message)).toBe(folded));
 

@@ -11,6 +11,7 @@ import { formatDistance, formatNumber } from '../format.ts';
 import { Fact } from '../parts/fact.tsx';
 import { Failure } from '../parts/failure.tsx';
 import { Instant } from '../parts/instant.tsx';
+import { Causes } from './causes.tsx';
 import { type ExecutionPage, ExecutionTable } from './executions.tsx';
 import { FailingReceivers } from './failing-receivers.tsx';
 
@@ -19,7 +20,6 @@ const SHOWN = 8;
 const NEWEST_RUNNING = 100;
 /** Counts end here. */
 const MAX_OPEN = 10_000;
-const DAY_MS = 86_400_000;
 /** A tick that is due for longer than this is late, ms. */
 const LATE_MS = 60_000;
 
@@ -29,7 +29,8 @@ export function Home() {
     <>
       <h1>What is wrong now</h1>
       <Store />
-      {can('read:executions') && <Failed />}
+      {can('read:executions') && <Causes />}
+      {can('read:executions') && <Unresolved />}
       {can('read:executions') && <TakenOver />}
       {can('read:ensembles') && <LateSchedules />}
       {can('read:executions') && <FailingReceivers none={<Fine>Every receiver takes its deliveries.</Fine>} />}
@@ -67,23 +68,17 @@ function Fine({ children }: { readonly children: ComponentChildren }) {
   );
 }
 
-/** What failed or timed out and was not retried: the newest of the last day, and how many there are in all. */
-function Failed() {
-  const since = new Date(Math.floor((Date.now() - DAY_MS) / 60_000) * 60_000).toISOString();
-  const query = { unresolved: 'true', since };
-  const { value: page, problem } = useExecutions('unresolved', query);
-  const open = useOpen();
-  if (problem || open.problem || !page || !open.value) return null;
-  const { count: all } = open.value.unresolved;
+/** How many failed or timed out in all and were not retried. */
+function Unresolved() {
+  const { value, problem } = useOpen();
+  if (problem || !value) return null;
+  const { count: all } = value.unresolved;
   if (all === 0) return <Fine>No execution failed without a retry.</Fine>;
   return (
-    <>
-      {page.executions.length > 0 && <Group title="Failed in the last 24 hours" none="" page={page} query={query} />}
-      <p>
-        <i class="dot bad" /> <a href={linkTo(['executions'], { unresolved: 'true' })}>{countOf(all)}</a> failed or
-        timed out in all, and {all === 1 ? 'was' : 'were'} not retried.
-      </p>
-    </>
+    <p>
+      <i class="dot bad" /> <a href={linkTo(['executions'], { unresolved: 'true' })}>{countOf(all)}</a> failed or timed
+      out in all, and {all === 1 ? 'was' : 'were'} not retried.
+    </p>
   );
 }
 

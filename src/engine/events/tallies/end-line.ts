@@ -102,11 +102,15 @@ const MAX_LENGTH = 200;
 const NAMED =
   /"[^"\n]*"|'[^'\n]*'|`[^`\n]*`|\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b|\b[a-z]{2,8}_[0-9A-Za-z]{16,}\b|\b(?=[a-z]*\d)[0-9a-f]{12,}\b|\b[0-9A-HJKMNP-TV-Z]{26}\b|\d+(?:[.,:]\d+)*/g;
 
+/** A number after one of these words says what happened. */
+const MEANT = /(?:answered|status|code|HTTP) $/;
+
 /** @returns the message with `‹text›`, `‹id›` and `‹number›` in place of what it names */
 export function foldMessage(message: string): string {
-  const folded = message.slice(0, 2 * MAX_LENGTH).replace(NAMED, (found) => {
+  const folded = message.slice(0, 2 * MAX_LENGTH).replace(NAMED, (found, at: number, whole: string) => {
     if (/^["'`]/.test(found)) return '‹text›';
-    return /^\d+(?:[.,:]\d+)*$/.test(found) && found.length < 12 ? '‹number›' : '‹id›';
+    if (!/^\d+(?:[.,:]\d+)*$/.test(found) || found.length >= 12) return '‹id›';
+    return MEANT.test(whole.slice(Math.max(0, at - 12), at)) ? found : '‹number›';
   });
   return folded.length > MAX_LENGTH ? `${folded.slice(0, MAX_LENGTH - 1)}…` : folded;
 }
