@@ -155,6 +155,11 @@ describe.skipIf(!hasBrowser)('the dashboard in a browser', () => {
           expect(about[at]).toMatch(what as RegExp);
           expect(about[at]).toMatch(number as RegExp);
         }
+        // Each message stands in its row.
+        for (const row of await page.locator('.causes li').all()) {
+          const [outer, inner] = [await row.boundingBox(), await row.locator('.why').boundingBox()];
+          expect(inner && outer && inner.y >= outer.y && inner.y + inner.height <= outer.y + outer.height).toBe(true);
+        }
         const isSeen = await page
           .locator('.causes li')
           .last()
@@ -164,7 +169,7 @@ describe.skipIf(!hasBrowser)('the dashboard in a browser', () => {
         await page.getByRole('button', { name: '1 hour' }).click();
         await page.getByText('25 executions failed, for 4 causes').waitFor();
         expect(page.url()).toContain('period=hour');
-        await page.getByRole('link', { name: 'All of AGENT_FAILED' }).first().click();
+        await page.getByRole('link', { name: 'All with AGENT_FAILED' }).first().click();
         await page.getByText('checkout').first().waitFor();
         expect(await page.locator('tbody tr').count()).toBe(12);
         expect(wrong).toEqual([]);

@@ -42,7 +42,7 @@ export function Causes() {
   if (!value) return null;
   return (
     <section>
-      <div class="bar">
+      <div class="causes-head">
         <Verdict stats={value} title={title} />
         <fieldset class="choice" aria-label="Period">
           {Object.entries(PERIODS).map(([name, one]) => (
@@ -108,11 +108,11 @@ function Cause({ group, stats }: { readonly group: ErrorGroup; readonly stats: E
           <b>{ensemble}</b>
         </a>{' '}
         <span class="hint">{code}</span>
-        <p class="message">{message === '' ? 'without a message' : oneLine(message, 400)}</p>
+        <p class="why">{message === '' ? 'without a message' : oneLine(message, 400)}</p>
         <p class="hint">
           {!isOfOneVersion && `The first one ran version ${version.slice(0, 8)}. `}
           {children > 0 && `${children === number ? 'All' : formatNumber(children)} were started by steps of others. `}
-          <a href={linkTo(['executions'], { ensemble, errorCode: code, since })}>All of {code}</a>
+          <a href={linkTo(['executions'], { ensemble, errorCode: code, since })}>All with {code}</a>
         </p>
       </div>
       <Spark counts={group.buckets} stats={stats} />
@@ -125,7 +125,7 @@ function Cause({ group, stats }: { readonly group: ErrorGroup; readonly stats: E
       <div class="seen">
         <Instant at={lastSeen} />
         <span class="hint">
-          since <Instant at={firstSeen} />
+          since <Instant at={firstSeen} exact />
         </span>
       </div>
     </li>
