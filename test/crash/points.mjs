@@ -65,9 +65,12 @@ export const POINTS = [
   // The last step is stored with the end, so its effect may be repeated.
   { name: 'end:before', ...before('end', { nth: [1, 3], repeats: true }) },
   { name: 'end:after', ...after('end', { nth: [1, 3] }) },
-  { name: 'count:before', ...before('count', { nth: [1, 1], repeats: true }) },
-  { name: 'count:after', ...after('count', { nth: [1, 1], repeats: true }) },
-  { name: 'count, between rows', ...before('count', { nth: [1, 1], statement: [1, 8], repeats: true }) },
+  { name: 'count:before', ...before('count', { nth: [1, 1], phase: 'recovery', repeats: true }) },
+  { name: 'count:after', ...after('count', { nth: [1, 1], phase: 'recovery', repeats: true }) },
+  {
+    name: 'count, between rows',
+    ...before('count', { nth: [1, 1], phase: 'recovery', statement: [1, 8], repeats: true }),
+  },
   ...[
     before('register', { nth: [1, 1] }),
     after('register', { nth: [1, 1] }),
