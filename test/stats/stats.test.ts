@@ -124,7 +124,7 @@ describe('executions.stats', () => {
     ],
     [
       { since: T0 - 4 * HOUR, bucket: 'minute' },
-      '`bucket: minute` is for the last 3 hours, and `since` is before that: leave `bucket` out, or ask for a later `since`',
+      '`bucket: minute` is for the last hour, and `since` is before that: leave `bucket` out, or ask for a later `since`',
     ],
     [{ since: 0 }, 'the span has more than 400 days: ask for a shorter one'],
   ])('refuses %j', async (filter, message) => {

@@ -28,7 +28,7 @@ export interface StatsFilter {
   /** Executions that ended before this instant: Unix ms or a Date. Default: now. */
   readonly until?: number | Date | undefined;
   /**
-   * The length of the periods of `buckets`. There are minutes for the last 3 hours, and hours for the last 14 days. Default: the
+   * The length of the periods of `buckets`. There are minutes for the last hour, and hours for the last 14 days. Default: the
    * shortest of which at most 400 are in the span.
    */
   readonly bucket?: StatsBucket | undefined;
@@ -78,8 +78,7 @@ export function createStats(
     if (!span || !fits(span))
       throw invalid(`the span has more than ${MAX_BUCKETS} ${asked ?? 'day'}s: ask for a shorter one`);
     if (!span.isKept) {
-      const days = BUCKETS_FOR[span.bucket] / DAY;
-      const kept = days < 1 ? `${days * 24} hours` : `${days} days`;
+      const kept = span.bucket === 'minute' ? 'hour' : `${BUCKETS_FOR[span.bucket] / DAY} days`;
       throw invalid(
         `\`bucket: ${span.bucket}\` is for the last ${kept}, and \`since\` is before that: leave \`bucket\` out, or ask for a later \`since\``,
       );

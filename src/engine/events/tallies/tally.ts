@@ -8,8 +8,11 @@ import { addCounts, type Histogram } from './histogram.ts';
 export const MINUTE = 60_000;
 export const HOUR = 3_600_000;
 export const DAY = 86_400_000;
-/** For how long before now there are tallies of minutes, and of hours. Older ones are added to those of hours, and of days. */
-export const MINUTES_FOR = 3 * HOUR;
+/**
+ * For how long before now there are tallies of minutes, and of hours. Older ones are added to those of hours, and of days. Those of the
+ * last hour are there also for a caller whose clock is late.
+ */
+export const MINUTES_FOR = HOUR + 5 * MINUTE;
 export const HOURS_FOR = 14 * DAY;
 /** Tallies of days are deleted after this time. */
 export const DAYS_FOR = 400 * DAY;

@@ -1,6 +1,6 @@
 /** Counts of ends, in the two databases. A commit adds lines to `ends`; a fold adds them up in `tallies`. */
 
-import type { MaybePromise } from '../../../../engine/base/maybe-promise.ts';
+import { andThen, type MaybePromise } from '../../../../engine/base/maybe-promise.ts';
 import { groupEnds } from '../../../../engine/events/tallies/end-line.ts';
 import {
   addByKey,
@@ -48,11 +48,14 @@ export function talliesTable(dialect: SqlDialect, run: RunSteps, namespace: stri
   return {
     fold(now) {
       const ages = now - agedAt >= MINUTE;
-      if (ages) agedAt = now;
-      return run((on) => {
+      const folded = run((on) => {
         const statements = made?.on === on ? made.statements : foldStatements(on);
         made = { on, statements };
         return foldTallies(statements, namespace, now, ages);
+      });
+      return andThen(folded, (hasMore) => {
+        if (ages && !hasMore) agedAt = now;
+        return hasMore;
       });
     },
     read({ since, until, ensemble }) {
@@ -65,7 +68,7 @@ export function talliesTable(dialect: SqlDialect, run: RunSteps, namespace: stri
             group.firstAt >= since && group.firstAt < until && (ensemble === undefined || group.ensemble === ensemble),
         ),
       });
-      return found instanceof Promise ? found.then(answer) : answer(found as readonly StoredRow[]);
+      return andThen(found, answer);
     },
   };
 }
