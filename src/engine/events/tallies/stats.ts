@@ -17,9 +17,9 @@ import {
   tallyOf,
 } from './tally.ts';
 
-export const BUCKETS = { minute: MINUTE, hour: HOUR, day: DAY } as const;
+export const BUCKETS: Readonly<Record<StatsBucket, number>> = { minute: MINUTE, hour: HOUR, day: DAY };
 /** The length of the periods that `buckets` counts apart. */
-export type StatsBucket = keyof typeof BUCKETS;
+export type StatsBucket = 'minute' | 'hour' | 'day';
 export const STATS_BUCKETS = Object.keys(BUCKETS) as readonly StatsBucket[];
 
 /** How many executions ended, and how. */

@@ -38,7 +38,7 @@ export interface Tally {
   readonly counts: Readonly<Partial<Record<FinalStatus, number>>>;
   readonly durations: Histogram;
   readonly waits: Histogram;
-  /** By {@link faultKey}. */
+  /** By code and message. */
   readonly faults: Readonly<Record<string, Fault>>;
   /** By the hash of a definition: how many ended, and how many of them failed or timed out. */
   readonly versions: Readonly<Record<string, readonly [ended: number, failed: number]>>;
