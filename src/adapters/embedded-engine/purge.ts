@@ -28,8 +28,9 @@ export function countIfDue(engine: EngineState): void {
     });
 }
 
-async function countEnds({ clock, storage, isStopped }: EngineState): Promise<void> {
-  while (!isStopped && (await storage.tallies.fold(clock.now()))) await clock.sleep(COUNT_PAUSE_MS);
+async function countEnds(engine: EngineState): Promise<void> {
+  const { clock, storage } = engine;
+  while (!engine.isStopped && (await storage.tallies.fold(clock.now()))) await clock.sleep(COUNT_PAUSE_MS);
 }
 
 /** Begins to delete old executions, when an hour has passed since the last time. */

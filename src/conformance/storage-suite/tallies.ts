@@ -1,8 +1,8 @@
 /** Storage suite: counts of ends. */
 
-import { lineOfEnd } from '../../engine/events/tallies/end-line.ts';
+import { lineOfEnd, MINUTE } from '../../engine/events/tallies/end-line.ts';
 import { statsOf } from '../../engine/events/tallies/stats.ts';
-import { DAY, HOUR, HOURS_FOR, MINUTE, MINUTES_FOR } from '../../engine/events/tallies/tally.ts';
+import { DAY, HOUR, HOURS_FOR, MINUTES_FOR } from '../../engine/events/tallies/tally.ts';
 import type { TallyQuery } from '../../engine/events/tallies/tally-store.port.ts';
 import type { FinalStatus } from '../../engine/execution/execution.ts';
 import type { CommitEntry, ExecutionEnd, NewExecution } from '../../engine/execution/stored-execution.ts';
@@ -94,8 +94,15 @@ export function tallyCases(it: StorageCase): void {
     await enqueue(storage, execution(1));
     await accept(storage, execution(2));
     for (const number of [1, 2, 1])
-      await storage.executions.requestCancel(executionId(number), T0 + 9, end({ status: 'cancelled', duration: 0 }));
+      await storage.executions.requestCancel(executionId(number), T0 + 9, end({ status: 'cancelled', duration: 400 }));
     same(await counts(storage), 'cancelled 1', 'after the requests');
+    const { duration, wait } = await numbers(storage);
+    const isAbout = (ms: number | undefined, wanted: number) => Math.abs((ms ?? 0) / wanted - 1) <= 0.1;
+    same(
+      [isAbout(duration?.p50, 400), isAbout(wait?.p50, 499)],
+      [true, true],
+      'a duration of 400 ms, and a wait of 499',
+    );
     await commitOne(storage, ending(2, { status: 'cancelled' }));
     same(await counts(storage), 'cancelled 2', 'after the end');
   });

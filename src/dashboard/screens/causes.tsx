@@ -1,6 +1,6 @@
 /** What fails now: the errors of a span as groups, with how often, since when, and where to go on. */
 
-import type { ErrorGroup, StatsBucket } from '../../engine/events/tallies/stats.ts';
+import type { ErrorGroup } from '../../engine/events/tallies/stats.ts';
 import type { ExecutionStats } from '../../orchestrator/runs/stats.ts';
 import { changeQuery, linkTo, useAddress } from '../address.ts';
 import { useData } from '../api/use-data.ts';
@@ -14,27 +14,21 @@ const MINUTE_MS = 60_000;
 const BARS = 36;
 const SHOWN = 50;
 
-interface Period {
-  readonly title: string;
-  readonly hours: number;
-  readonly bucket: StatsBucket;
-}
-
-const PERIODS: Readonly<Record<string, Period>> = {
-  hour: { title: '1 hour', hours: 1, bucket: 'minute' },
-  day: { title: '24 hours', hours: 24, bucket: 'hour' },
-  week: { title: '7 days', hours: 7 * 24, bucket: 'hour' },
+const DAY = { title: '24 hours', hours: 24 };
+const PERIODS: Readonly<Record<string, typeof DAY>> = {
+  hour: { title: '1 hour', hours: 1 },
+  day: DAY,
+  week: { title: '7 days', hours: 7 * 24 },
 };
-const DAY = { title: '24 hours', hours: 24, bucket: 'hour' } as const;
 
 export function Causes() {
   const { period: asked = 'day' } = useAddress().query;
-  const { title, hours, bucket } = PERIODS[asked] ?? DAY;
+  const { title, hours } = PERIODS[asked] ?? DAY;
   const { value, problem, reload } = useData(
-    `stats ${asked}`,
+    `stats ${title}`,
     (client, signal) => {
       const since = new Date(Date.now() - hours * HOUR_MS).toISOString();
-      return client.call('GET /stats', { query: { since, bucket } }, signal);
+      return client.call('GET /stats', { query: { since } }, signal);
     },
     EVERY_MS,
   );

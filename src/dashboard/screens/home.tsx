@@ -25,16 +25,17 @@ const LATE_MS = 60_000;
 
 export function Home() {
   const { can } = useApp();
+  const open = useOpen(can('read:executions'));
   return (
     <>
       <h1>What is wrong now</h1>
       <Store />
       {can('read:executions') && <Causes />}
-      {can('read:executions') && <Unresolved />}
+      {open && <Unresolved count={open.unresolved.count} />}
       {can('read:executions') && <TakenOver />}
       {can('read:ensembles') && <LateSchedules />}
       {can('read:executions') && <FailingReceivers none={<Fine>Every receiver takes its deliveries.</Fine>} />}
-      {can('read:executions') && <Now />}
+      {can('read:executions') && <Now open={open} />}
       {!can('read:executions') && <p class="empty">More is shown to a caller with the scope read:executions.</p>}
     </>
   );
@@ -69,10 +70,7 @@ function Fine({ children }: { readonly children: ComponentChildren }) {
 }
 
 /** How many failed or timed out in all and were not retried. */
-function Unresolved() {
-  const { value, problem } = useOpen();
-  if (problem || !value) return null;
-  const { count: all } = value.unresolved;
+function Unresolved({ count: all }: { readonly count: number }) {
   if (all === 0) return <Fine>No execution failed without a retry.</Fine>;
   return (
     <p>
@@ -82,9 +80,14 @@ function Unresolved() {
   );
 }
 
-/** The counts of what is open. */
-function useOpen(): Data<OpenExecutions> {
-  return useData('open', (client, signal) => client.call('GET /open', {}, signal), EVERY_MS);
+/** The counts of what is open, after a read that succeeded. */
+function useOpen(isAllowed: boolean): OpenExecutions | undefined {
+  const { value, problem } = useData(
+    isAllowed ? 'open' : undefined,
+    (client, signal) => client.call('GET /open', {}, signal),
+    EVERY_MS,
+  );
+  return problem ? undefined : value;
 }
 
 /** @param number - counted to 10,000 */
@@ -165,8 +168,7 @@ function LateSchedules() {
   );
 }
 
-function Now() {
-  const open = useOpen();
+function Now({ open }: { readonly open: OpenExecutions | undefined }) {
   const running = useExecutions('running now', { status: 'running' });
   const queued = useExecutions('queued', { status: 'queued' });
   const waiting = useExecutions('waiting', { status: 'waiting' });
@@ -178,7 +180,7 @@ function Now() {
   return (
     <>
       <h1>What happens now</h1>
-      {open.value && !open.problem && <Open counts={open.value} />}
+      {open && <Open counts={open} />}
       {groups.map(
         ([title, status, { value, problem }, none]) =>
           value && !problem && <Group key={status} title={title} none={none} page={value} query={{ status }} />,

@@ -334,6 +334,11 @@ function hasMark(value: object): boolean {
   }
 }
 
+/** For a call that is not as it must be. */
+export function invalid(message: string): OrchestratorError {
+  return new OrchestratorError('INVALID_REQUEST', message);
+}
+
 /** The text of a thrown value: an error's message, a string as it is, or the JSON or the type of another value. */
 export function messageOf(thrown: unknown): string {
   if (typeof thrown === 'string') return thrown;

@@ -1,7 +1,7 @@
 /** Gives executions that have not ended another definition, if what is recorded of them replays in it. */
 
 import pLimit from 'p-limit';
-import { isOrchestratorError, messageOf, OrchestratorError } from '../../engine/base/errors.ts';
+import { invalid, isOrchestratorError, messageOf, OrchestratorError } from '../../engine/base/errors.ts';
 import { isMap } from '../../engine/base/json/is-map.ts';
 import type { Json } from '../../engine/base/json/json.ts';
 import type { EnsembleDefinition } from '../../engine/ensemble/ensemble.ts';
@@ -330,8 +330,4 @@ export function checkTarget(to: string | undefined, map: NameMap | undefined, op
     throw invalid(`\`${option}\` must be \`latest\`, or the label or the hash of a version`);
   if (map !== undefined && !(isMap(map as Json) && Object.values(map).every((name) => typeof name === 'string')))
     throw invalid('`map` must have the new name of each old one, such as { charge: "pay" }');
-}
-
-function invalid(message: string): OrchestratorError {
-  return new OrchestratorError('INVALID_REQUEST', message);
 }

@@ -4,7 +4,7 @@
  */
 
 import { AUDIT_ACTIONS, type AuditAction, type AuditEntry } from '../../engine/access/audit-entry.ts';
-import { OrchestratorError } from '../../engine/base/errors.ts';
+import { invalid } from '../../engine/base/errors.ts';
 import type { JsonObject } from '../../engine/base/json/json.ts';
 import { refuseUnknownKeys } from '../../engine/base/read-options.ts';
 import { withoutUndefined } from '../../engine/base/without-undefined.ts';
@@ -191,8 +191,4 @@ function readFilter(filter: AuditFilter): AuditFilter {
     throw invalid('`by` must be the name of a principal, or the id of its token');
   const id = executionId === undefined ? undefined : normalizeExecutionId(executionId);
   return withoutUndefined({ since, until, action, executionId: id, by }) as AuditFilter;
-}
-
-function invalid(message: string): OrchestratorError {
-  return new OrchestratorError('INVALID_REQUEST', message);
 }

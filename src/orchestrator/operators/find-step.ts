@@ -1,6 +1,6 @@
 /** Finds the step that a caller names, and says which steps come before it. */
 
-import { OrchestratorError } from '../../engine/base/errors.ts';
+import { invalid } from '../../engine/base/errors.ts';
 import { suggestName } from '../../engine/base/suggest-name.ts';
 import { quoted } from '../../engine/base/wording.ts';
 import type { EnsembleDefinition, StepDefinition } from '../../engine/ensemble/ensemble.ts';
@@ -79,8 +79,4 @@ export function staysBefore(key: string, from: string): boolean {
     return list.endsWith('.foreach') || list.endsWith('.parallel') || Number(own) < Number(other);
   }
   return false;
-}
-
-function invalid(message: string): OrchestratorError {
-  return new OrchestratorError('INVALID_REQUEST', message);
 }

@@ -1,7 +1,7 @@
 /** Jobs that cancel, retry, move or delete many executions, as the public `orchestrator.jobs`. Each step is stored, so any process continues them. */
 
 import type { Principal } from '../../engine/access/token.ts';
-import { OrchestratorError } from '../../engine/base/errors.ts';
+import { invalid, OrchestratorError } from '../../engine/base/errors.ts';
 import type { Json, JsonObject } from '../../engine/base/json/json.ts';
 import { refuseUnknownKeys } from '../../engine/base/read-options.ts';
 import { oneOf, quoted } from '../../engine/base/wording.ts';
@@ -233,8 +233,4 @@ function toJob(
   { principal, position: _position, deleting: _deleting, lease: _lease, ...job }: StoredJob,
 ): Job {
   return { id, ...job, ...(principal && { by: { tokenId: principal.tokenId, name: principal.name } }) };
-}
-
-function invalid(message: string): OrchestratorError {
-  return new OrchestratorError('INVALID_REQUEST', message);
 }

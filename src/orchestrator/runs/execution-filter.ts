@@ -1,6 +1,6 @@
 /** Reads the filter of `executions.list`, and turns it into a query and the text for which a cursor is valid. */
 
-import { OrchestratorError } from '../../engine/base/errors.ts';
+import { invalid } from '../../engine/base/errors.ts';
 import { refuseUnknownKeys } from '../../engine/base/read-options.ts';
 import { EXECUTION_FILTERS, EXECUTION_STATUSES, type ExecutionStatus } from '../../engine/execution/execution.ts';
 import { EXECUTION_ID, normalizeExecutionId } from '../../engine/execution/id.ts';
@@ -120,8 +120,4 @@ export function readInstant(given: number | Date | undefined, name: string): num
   const instant = given instanceof Date ? given.getTime() : given;
   if (Number.isSafeInteger(instant)) return instant;
   throw invalid(`\`${name}\` must be a whole number of ms since 1970, or a valid Date`);
-}
-
-function invalid(message: string): OrchestratorError {
-  return new OrchestratorError('INVALID_REQUEST', message);
 }

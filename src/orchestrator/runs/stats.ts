@@ -1,6 +1,6 @@
 /** Numbers of executions in a span of time, for `executions.stats`. */
 
-import { OrchestratorError } from '../../engine/base/errors.ts';
+import { invalid } from '../../engine/base/errors.ts';
 import { refuseUnknownKeys } from '../../engine/base/read-options.ts';
 import {
   BUCKETS,
@@ -46,10 +46,6 @@ export interface ExecutionStats extends EndStats {
 }
 
 const MAX_BUCKETS = 400;
-
-function invalid(message: string): OrchestratorError {
-  return new OrchestratorError('INVALID_REQUEST', message);
-}
 
 export function createStats(
   tallies: Pick<TallyStore, 'read'>,

@@ -1,6 +1,6 @@
 /** Reads what a caller says about the traffic of an ensemble, with the words and the rules of a deployment. */
 
-import { OrchestratorError } from '../../engine/base/errors.ts';
+import { invalid } from '../../engine/base/errors.ts';
 import { refuseUnknownKeys } from '../../engine/base/read-options.ts';
 import { type Deployment, type Split, TRAFFIC } from '../../engine/component/component.ts';
 import { readNote } from '../../engine/component/component-fields.ts';
@@ -164,8 +164,4 @@ function labelsOf(item: StoredItem, made: Omit<Traffic, 'labels'>) {
   for (const { version: hash, label } of versionsOf(item))
     if (used.has(hash) && label !== undefined) labels[hash] ??= label;
   return labels;
-}
-
-function invalid(message: string): OrchestratorError {
-  return new OrchestratorError('INVALID_REQUEST', message);
 }

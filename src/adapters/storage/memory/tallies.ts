@@ -1,17 +1,15 @@
 /** Counts of ends in memory. */
 
-import { groupEnds } from '../../../engine/events/tallies/end-line.ts';
+import { groupEnds, groupEndsIn, MINUTE } from '../../../engine/events/tallies/end-line.ts';
 import {
-  addByKey,
+  addByPeriod,
   addTallies,
+  agesAt,
   DAY,
   DAYS_FOR,
-  HOUR,
-  HOURS_FOR,
-  MINUTE,
-  MINUTES_FOR,
+  type DatedTally,
   type StoredTally,
-  tallyOf,
+  talliesOf,
 } from '../../../engine/events/tallies/tally.ts';
 import type { TallyStore } from '../../../engine/events/tallies/tally-store.port.ts';
 
@@ -27,24 +25,17 @@ export function memoryTallies(): MemoryTallies {
   let ends: string[] = [];
   const tallies = new Map<string, StoredTally>();
 
-  const addTo = (length: number, added: readonly Omit<StoredTally, 'length'>[]) => {
-    const keyed = added.map(
-      ({ at, tally }) => [`${Math.floor(at / length) * length} ${tally.ensemble}`, tally] as const,
-    );
-    for (const [place, tally] of addByKey(keyed)) {
-      const key = `${length} ${place}`;
-      const known = tallies.get(key)?.tally;
-      const sum = known ? addTallies([known, tally]) : tally;
-      tallies.set(key, { length, at: Number(place.slice(0, place.indexOf(' '))), tally: sum });
+  const addTo = (length: number, added: readonly DatedTally[]) => {
+    for (const one of addByPeriod(length, added)) {
+      const key = `${length} ${one.at} ${one.tally.ensemble}`;
+      const known = tallies.get(key);
+      tallies.set(key, known ? { ...one, tally: addTallies([known.tally, one.tally]) } : one);
     }
   };
   const addUp = () => {
     const taken = ends;
     ends = [];
-    addTo(
-      MINUTE,
-      groupEnds(taken).map((group) => ({ at: group.firstAt, tally: tallyOf(group) })),
-    );
+    addTo(MINUTE, talliesOf(groupEnds(taken)));
   };
   const take = (length: number, before: number): readonly StoredTally[] => {
     const old = [...tallies].filter(([, one]) => one.length === length && one.at < before);
@@ -58,19 +49,17 @@ export function memoryTallies(): MemoryTallies {
     },
     fold(now) {
       addUp();
-      for (const [length, next, keep] of [
-        [MINUTE, HOUR, MINUTES_FOR],
-        [HOUR, DAY, HOURS_FOR],
-      ] as const)
-        addTo(next, take(length, Math.floor((now - keep) / next) * next));
+      for (const { length, next, before } of agesAt(now)) addTo(next, take(length, before));
       take(DAY, now - DAYS_FOR);
       return false;
     },
-    read({ since, until, ensemble }) {
-      const isIn = (at: number, of: string) => at >= since && at < until && (ensemble === undefined || of === ensemble);
+    read(query) {
+      const { since, until, ensemble } = query;
       return {
-        tallies: [...tallies.values()].filter(({ at, tally }) => isIn(at, tally.ensemble)),
-        ends: groupEnds(ends).filter((group) => isIn(group.firstAt, group.ensemble)),
+        tallies: [...tallies.values()].filter(
+          ({ at, tally }) => at >= since && at < until && (ensemble === undefined || tally.ensemble === ensemble),
+        ),
+        ends: groupEndsIn(ends, query),
       };
     },
   };

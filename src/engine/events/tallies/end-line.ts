@@ -27,7 +27,8 @@ export interface EndGroup {
   readonly lastId: string;
 }
 
-const MINUTE = 60_000;
+/** In ms. */
+export const MINUTE = 60_000;
 const IS_CHILD = '1';
 
 /**
@@ -47,8 +48,8 @@ export function lineOfEnd(
   { status, finishedAt, duration, error }: Pick<ExecutionEnd, 'status' | 'finishedAt' | 'duration' | 'error'>,
 ): string | undefined {
   if (trigger.dryRun) return undefined;
-  const isFailed = status !== 'completed' && FAILED_STATUSES.includes(status);
-  const fault = isFailed && error ? JSON.stringify([error.code, foldMessage(error.message)]) : '';
+  const fault =
+    FAILED_STATUSES.includes(status) && error ? JSON.stringify([error.code, foldMessage(error.message)]) : '';
   const wait = bucketOf((startedAt ?? finishedAt) - createdAt);
   const child = trigger.parentId === undefined ? '' : IS_CHILD;
   return `${finishedAt}|${id}|${ensemble}|${version}|${status}|${bucketOf(duration)}|${wait}|${child}|${fault}`;
@@ -73,6 +74,21 @@ export function groupEnds(lines: Iterable<string>): readonly EndGroup[] {
     if (at >= known.lastAt) Object.assign(known, { lastAt: at, lastId: id });
   }
   return [...found.values()].filter((group) => group !== undefined);
+}
+
+/** Groups those of the lines that are of a span, and of an ensemble. */
+export function groupEndsIn(
+  lines: Iterable<string>,
+  {
+    since,
+    until,
+    ensemble,
+  }: { readonly since: number; readonly until: number; readonly ensemble?: string | undefined },
+): readonly EndGroup[] {
+  return groupEnds(lines).filter(
+    (group) =>
+      group.firstAt >= since && group.firstAt < until && (ensemble === undefined || group.ensemble === ensemble),
+  );
 }
 
 function readGroup(at: number, id: string, rest: string): EndGroup | undefined {

@@ -10,11 +10,12 @@ export interface Percentiles {
   readonly p99: number;
 }
 
-const RATIO = 1.2;
+/** From one bucket to the next. */
+export const RATIO = 1.2;
 const LOG_OF_RATIO = Math.log(RATIO);
 const MIDDLE = Math.sqrt(RATIO);
 /** About 110 days. */
-const LAST_BUCKET = 127;
+export const LAST_BUCKET = 127;
 
 export function bucketOf(ms: number): number {
   if (!(ms >= 1)) return 0;

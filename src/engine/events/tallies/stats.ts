@@ -1,7 +1,7 @@
 /** The numbers of executions in a span, from tallies. */
 
 import type { FinalStatus } from '../../execution/execution.ts';
-import type { EndGroup } from './end-line.ts';
+import { type EndGroup, MINUTE } from './end-line.ts';
 import { type Percentiles, percentilesOf } from './histogram.ts';
 import {
   addByKey,
@@ -10,11 +10,10 @@ import {
   type Fault,
   HOUR,
   HOURS_FOR,
-  MINUTE,
   MINUTES_FOR,
   type StoredTally,
   type Tally,
-  tallyOf,
+  talliesOf,
 } from './tally.ts';
 
 export const BUCKETS: Readonly<Record<StatsBucket, number>> = { minute: MINUTE, hour: HOUR, day: DAY };
@@ -90,10 +89,9 @@ export function statsOf(
   { tallies, ends }: { readonly tallies: readonly StoredTally[]; readonly ends: readonly EndGroup[] },
   { since, until, length }: { readonly since: number; readonly until: number; readonly length: number },
 ): EndStats {
-  const placed = [
-    ...tallies.map(({ at, tally }) => [Math.floor((at - since) / length), tally] as const),
-    ...ends.map((end) => [Math.floor((end.firstAt - since) / length), tallyOf(end)] as const),
-  ];
+  const placed = [...tallies, ...talliesOf(ends)].map(
+    ({ at, tally }) => [Math.floor((at - since) / length), tally] as const,
+  );
   const byEnsemble = addByKey(placed.map(([, tally]) => [tally.ensemble, tally]));
   const byBucket = addByKey(placed.map(([place, tally]) => [String(place), tally]));
   const size = Math.ceil((until - since) / length);

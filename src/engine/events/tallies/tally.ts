@@ -1,11 +1,10 @@
 /** Counts of the ends of an ensemble in a minute, an hour or a day. */
 
-import type { FinalStatus } from '../../execution/execution.ts';
-import type { EndGroup } from './end-line.ts';
+import { FAILED_STATUSES, type FinalStatus } from '../../execution/execution.ts';
+import { type EndGroup, MINUTE } from './end-line.ts';
 import { addCounts, type Histogram } from './histogram.ts';
 
 /** In ms. */
-export const MINUTE = 60_000;
 export const HOUR = 3_600_000;
 export const DAY = 86_400_000;
 /**
@@ -16,6 +15,19 @@ export const MINUTES_FOR = HOUR + 5 * MINUTE;
 export const HOURS_FOR = 14 * DAY;
 /** Tallies of days are deleted after this time. */
 export const DAYS_FOR = 400 * DAY;
+
+/** How tallies grow older: those of a length that begin before an instant (Unix ms) are added to those of the next one. */
+export function agesAt(
+  now: number,
+): readonly { readonly length: number; readonly next: number; readonly before: number }[] {
+  const age = (length: number, next: number, keep: number) => ({ length, next, before: startOf(now - keep, next) });
+  return [age(MINUTE, HOUR, MINUTES_FOR), age(HOUR, DAY, HOURS_FOR)];
+}
+
+/** The begin of the period that an instant is in. */
+function startOf(at: number, length: number): number {
+  return Math.floor(at / length) * length;
+}
 
 /** An error that executions ended with. Messages that differ in numbers, ids and texts in quotes are one. */
 export interface Fault {
@@ -63,9 +75,16 @@ function faultKey({ code, message }: Pick<Fault, 'code' | 'message'>): string {
   return `${code} ${message}`;
 }
 
-export function tallyOf(ends: EndGroup): Tally {
+/** An instant (Unix ms), and what is counted in its period. */
+export type DatedTally = Pick<StoredTally, 'at' | 'tally'>;
+
+export function talliesOf(ends: readonly EndGroup[]): readonly DatedTally[] {
+  return ends.map((group) => ({ at: group.firstAt, tally: tallyOf(group) }));
+}
+
+function tallyOf(ends: EndGroup): Tally {
   const { ensemble, version, status, duration, wait, count, lastAt, lastId, code = 'UNKNOWN', message = '' } = ends;
-  const hasFailed = status === 'failed' || status === 'timed_out';
+  const hasFailed = FAILED_STATUSES.includes(status);
   const { firstAt, firstId, isChild } = ends;
   const fault: Fault = {
     ...{ code, message, count, children: isChild ? count : 0, version },
@@ -135,4 +154,16 @@ export function addByKey(all: Iterable<readonly [key: string, tally: Tally]>): M
     else grouped.set(key, [tally]);
   }
   return new Map([...grouped].map(([key, tallies]) => [key, addTallies(tallies)]));
+}
+
+/** Adds up what is in the same period of a length and of the same ensemble. */
+export function addByPeriod(length: number, added: readonly DatedTally[]): readonly StoredTally[] {
+  const starts = new Map<string, number>();
+  const keyed = added.map(({ at, tally }) => {
+    const start = startOf(at, length);
+    const key = `${start} ${tally.ensemble}`;
+    starts.set(key, start);
+    return [key, tally] as const;
+  });
+  return [...addByKey(keyed)].map(([key, tally]) => ({ at: starts.get(key) as number, length, tally }));
 }

@@ -12,7 +12,7 @@ import type {
   Statement,
 } from './driver.ts';
 import { leavesConnection, ofDriver } from './failure.ts';
-import { beginWith, createTimeout, UNFLUSHED, type WithTimeout } from './query-timeout.ts';
+import { begin, createTimeout, type WithTimeout } from './query-timeout.ts';
 
 /** What the storage uses of a `Pool` of `pg`, or of a compatible pool. */
 export interface PgPool {
@@ -131,15 +131,11 @@ export function pgDriver(pool: PgPool, owned: boolean, { prepares, queryTimeoutM
           await queryOn(client, { text });
         },
       };
-      const begin = beginWith(queryTimeoutMs);
+      const control = (text: string) => queryOn(client, { text }, withTimeout);
       try {
-        if (before) {
-          await queryOn(client, { text: `${begin}; ${UNFLUSHED}` }, withTimeout);
-          await before(on);
-        }
-        await queryOn(client, { text: before ? `COMMIT; ${begin}` : begin }, withTimeout);
+        await begin(control, queryTimeoutMs, before && (() => before(on)));
         const result = await work(on);
-        await queryOn(client, { text: 'COMMIT' }, withTimeout);
+        await control('COMMIT');
         release(client, false);
         return result;
       } catch (error) {

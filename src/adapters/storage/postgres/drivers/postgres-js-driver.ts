@@ -4,7 +4,7 @@ import { messageOf, OrchestratorError } from '../../../../engine/base/errors.ts'
 import type { SqlClient, SqlParam, SqlResult, SqlRow, SqlTable, SqlTransaction, Statement } from './driver.ts';
 import { ofDriver } from './failure.ts';
 import type { ClientOptions } from './pg-driver.ts';
-import { beginWith, createTimeout, UNFLUSHED } from './query-timeout.ts';
+import { begin, createTimeout } from './query-timeout.ts';
 
 /** What the storage uses of an instance of postgres.js. */
 export interface PostgresJsSql {
@@ -131,12 +131,7 @@ export function postgresJsDriver(
       const own = await connectOwn({});
       const control = (text: string) => own.run({ name: '', text, columns: [] }, []);
       try {
-        const begin = beginWith(queryTimeoutMs);
-        if (before) {
-          await control(`${begin}; ${UNFLUSHED}`);
-          await before(own);
-        }
-        await control(before ? `COMMIT; ${begin}` : begin);
+        await begin(control, queryTimeoutMs, before && (() => before(own)));
         const result = await work(own);
         await control('COMMIT');
         return result;

@@ -7,12 +7,21 @@ import { type SqlParam, statement } from './driver.ts';
 /** A process that hangs in a transaction, or whose host is gone, must not block the others for longer. */
 const MAX_IDLE_MS = 5000;
 
-/** Begins a transaction. The server ends it when it is idle for some time. */
-export const beginWith = (timeoutMs: number) =>
-  `BEGIN; SET LOCAL idle_in_transaction_session_timeout = ${Math.min(timeoutMs, MAX_IDLE_MS)}`;
-
-/** For a transaction whose writes may be lost until a later one is stored. */
-export const UNFLUSHED = 'SET LOCAL synchronous_commit = off';
+/**
+ * Begins a transaction, which the server ends when it is idle for some time.
+ * @param before - runs in a transaction of its own before, whose writes may be lost until a later one is stored
+ */
+export async function begin(
+  control: (text: string) => Promise<unknown>,
+  timeoutMs: number,
+  before: (() => Promise<unknown>) | undefined,
+): Promise<void> {
+  const text = `BEGIN; SET LOCAL idle_in_transaction_session_timeout = ${Math.min(timeoutMs, MAX_IDLE_MS)}`;
+  if (!before) return void (await control(text));
+  await control(`${text}; SET LOCAL synchronous_commit = off`);
+  await before();
+  await control(`COMMIT; ${text}`);
+}
 
 /**
  * Runs in a transaction with a number of ms. A statement that waits longer for a lock fails with the code below.

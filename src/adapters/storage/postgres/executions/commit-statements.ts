@@ -51,7 +51,7 @@ export const from = (as: string, columns: readonly Column<never>[]) =>
 
 /** A CTE that stores the lines of ends, see `lineOfEnd`. @param settled - its rows, with the lines in the column `counted` */
 export const endsInto = (ends: string, settled: string) =>
-  `ended AS (INSERT INTO ${ends} (namespace, body) SELECT $1, string_agg(counted, E'\\n') FROM ${settled} HAVING string_agg(counted, '') <> '')`;
+  `ended AS (INSERT INTO ${ends} (namespace, body) SELECT $1, string_agg(counted, E'\\n') FROM ${settled} HAVING count(counted) > 0)`;
 
 /** Numbers the parameters in the order in which the parts of a statement are composed. */
 export function parameters(last = 2) {

@@ -1,5 +1,6 @@
 /** Changes from outside of a run: cancellation requests, other definitions, the check for ended executions, and the deletion of old ones. */
 
+import { LAST_BUCKET, RATIO } from '../../../../engine/events/tallies/histogram.ts';
 import type { ExecutionStatus } from '../../../../engine/execution/execution.ts';
 import type { ExecutionStore } from '../../../../engine/storage/storage.port.ts';
 import { readBoolean, readNumber, toJsonColumn, toOptionalJsonColumn } from '../../sql/columns.ts';
@@ -7,6 +8,7 @@ import { DUE_IN_POSTGRES } from '../../sql/due.ts';
 import { PAUSES_IN_POSTGRES } from '../../sql/pauses.ts';
 import { MAX_CLOCK_DIFFERENCE_MS, readPosition } from '../../sql/purge.ts';
 import { PINNED_COLUMNS, readPinned } from '../../sql/read-execution.ts';
+import { IS_DRY } from '../../sql/tables/tallies-table.ts';
 import { byLimit, type SqlClient, type SqlParam, statement, toArray } from '../drivers/driver.ts';
 import { toTextColumn } from '../tables/columns.ts';
 import type { Names } from '../tables/names.ts';
@@ -26,7 +28,7 @@ const TAGS = String.raw`^\[${TAG}(,${TAG})*\]$`;
 
 /** The bucket of ms, as `bucketOf`, in SQL. */
 const bucketIn = (ms: string) =>
-  `CASE WHEN ${ms} < 1 THEN 0 ELSE least(127, 1 + floor(ln((${ms})::double precision) / ln(1.2::double precision) + 1e-9))::integer END`;
+  `CASE WHEN ${ms} < 1 THEN 0 ELSE least(${LAST_BUCKET}, 1 + floor(ln((${ms})::double precision) / ln(${RATIO}::double precision) + 1e-9))::integer END`;
 
 /**
  * @param onFreed - called when an execution became due, or when its worker must be notified of a cancellation request
@@ -42,8 +44,8 @@ export function createEnding(client: SqlClient, names: Names, namespace: string,
       status = ${begun(PAUSES_IN_POSTGRES.status, '$4')}, output = ${begun('output', '$5')}, error = ${begun('error', '$6')},
       finished_at = ${begun('finished_at', '$7')}, duration = ${begun('duration', '$8')}, agents = ${begun('agents', '$9')}
     WHERE namespace = $1 AND id = $2 AND finished_at IS NULL AND (cancel_at IS NULL OR status = 'queued')
-    RETURNING status, CASE WHEN finished_at IS NOT NULL AND started_by NOT LIKE '%"dryRun":{%' THEN concat_ws('|', finished_at, id, ensemble,
-        version, status, 0, ${bucketIn('finished_at - created_at')}, '', '') END AS counted
+    RETURNING status, CASE WHEN finished_at IS NOT NULL AND NOT ${IS_DRY} THEN concat_ws('|', finished_at, id, ensemble,
+        version, status, ${bucketIn('duration')}, ${bucketIn('finished_at - created_at')}, '', '') END AS counted
     ), ${endsInto(ends, 'changed')} SELECT status FROM changed`,
     ['status'],
   );

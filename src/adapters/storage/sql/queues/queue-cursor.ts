@@ -67,18 +67,18 @@ export class QueueCursor extends KnownLimits {
    * @param served - the queues that had a turn, in order @param last - the last one that the claim has come to
    * @param blocked - by the id of a queue, the limit that blocks it now
    */
-  continueAfter(served: readonly string[], last = '', blocked: ReadonlyMap<string, string> = new Map()): void {
+  continueAfter(served: readonly string[], last: string | undefined, blocked: ReadonlyMap<string, string>): void {
     this.forgetTurns();
     for (const id of served) {
       const group = groupOf(id);
       if (group === undefined) continue;
       this.turns.set(group, id);
       // The first queue that is woken for the limit is not one that had its turn already.
-      const turn = `${blocked.get(id)}${group}`;
-      if (blocked.has(id) && !this.turns.has(turn)) this.turns.set(turn, id);
+      const limit = blocked.get(id);
+      if (limit !== undefined && !this.turns.has(limit + group)) this.turns.set(limit + group, id);
     }
-    const group = groupOf(last);
-    this.after = group === undefined ? last : group + AFTER_GROUP;
+    const group = last === undefined ? undefined : groupOf(last);
+    this.after = group === undefined ? (last ?? '') : group + AFTER_GROUP;
   }
 
   /** @param claimed - how many executions a claim found in the queues at this instant (Unix ms) */

@@ -1,18 +1,18 @@
 /** Counts of ends, in the two databases. A commit adds lines to `ends`; a fold adds them up in `tallies`. */
 
 import { andThen, type MaybePromise } from '../../../../engine/base/maybe-promise.ts';
-import { groupEnds } from '../../../../engine/events/tallies/end-line.ts';
+import { groupEnds, groupEndsIn, MINUTE } from '../../../../engine/events/tallies/end-line.ts';
 import {
-  addByKey,
+  addByPeriod,
+  addTallies,
+  agesAt,
   DAY,
   DAYS_FOR,
+  type DatedTally,
   HOUR,
-  HOURS_FOR,
-  MINUTE,
-  MINUTES_FOR,
   type StoredTally,
   type Tally,
-  tallyOf,
+  talliesOf,
 } from '../../../../engine/events/tallies/tally.ts';
 import type { TallyStore } from '../../../../engine/events/tallies/tally-store.port.ts';
 import type { StoredRow } from '../columns.ts';
@@ -23,6 +23,9 @@ import { type Steps, wait } from '../queues/steps.ts';
 const MAX_COMMITS = 100;
 /** Tallies that a fold adds to those of longer periods. */
 const MAX_OLD = 200;
+
+/** Whether an execution is of a dry run, in SQL. */
+export const IS_DRY = `started_by LIKE '%"dryRun":{%'`;
 
 /** Runs steps in a transaction. */
 export type RunSteps = <T>(work: (dialect: SqlDialect) => Steps<T>) => MaybePromise<T>;
@@ -58,15 +61,13 @@ export function talliesTable(dialect: SqlDialect, run: RunSteps, namespace: stri
         return hasMore;
       });
     },
-    read({ since, until, ensemble }) {
+    read(query) {
+      const { since, until, ensemble } = query;
       const span = [namespace, since, until];
       const found = ensemble === undefined ? selectAll.rows(span) : selectOne.rows([...span, ensemble]);
       const answer = (rows: readonly StoredRow[]) => ({
         tallies: rows.flatMap(readTally),
-        ends: groupEnds(linesOf(rows.filter(({ length }) => Number(length) === 0))).filter(
-          (group) =>
-            group.firstAt >= since && group.firstAt < until && (ensemble === undefined || group.ensemble === ensemble),
-        ),
+        ends: groupEndsIn(linesOf(rows.filter(({ length }) => Number(length) === 0)), query),
       });
       return andThen(found, answer);
     },
@@ -124,35 +125,24 @@ function* foldTallies(
   now: number,
   ages: boolean,
 ): Steps<boolean> {
-  const addTo = function* (length: number, added: readonly (readonly [at: number, tally: Tally])[]): Steps<void> {
-    const keyed = added.map(([at, tally]) => [`${Math.floor(at / length) * length} ${tally.ensemble}`, tally] as const);
-    for (const [place, tally] of addByKey(keyed)) {
-      const own = [namespace, length, Number(place.slice(0, place.indexOf(' '))), tally.ensemble];
+  const addTo = function* (length: number, added: readonly DatedTally[]): Steps<void> {
+    for (const { at, tally } of addByPeriod(length, added)) {
+      const own = [namespace, length, at, tally.ensemble];
       const known = (yield* wait(selectOne.rows(own))).flatMap(readTally);
-      const [sum = tally] = addByKey([...known.map((one) => one.tally), tally].map((one) => ['', one])).values();
+      const sum = addTallies([...known.map((one) => one.tally), tally]);
       yield* wait(put.count([...own, JSON.stringify(sum)]));
     }
   };
 
   yield* wait(lock.count([namespace]));
   const commits = yield* wait(takeEnds.rows([namespace]));
-  yield* addTo(
-    MINUTE,
-    groupEnds(linesOf(commits)).map((group) => [group.firstAt, tallyOf(group)] as const),
-  );
+  yield* addTo(MINUTE, talliesOf(groupEnds(linesOf(commits))));
   let hasMore = commits.length === MAX_COMMITS;
   if (!ages) return hasMore;
-  for (const [length, next, keep] of [
-    [MINUTE, HOUR, MINUTES_FOR],
-    [HOUR, DAY, HOURS_FOR],
-  ] as const) {
-    const before = Math.floor((now - keep) / next) * next;
+  for (const { length, next, before } of agesAt(now)) {
     const rows = yield* wait(takeOld.rows([namespace, length, before]));
     hasMore ||= rows.length === MAX_OLD;
-    yield* addTo(
-      next,
-      rows.flatMap(readTally).map(({ at, tally }) => [at, tally] as const),
-    );
+    yield* addTo(next, rows.flatMap(readTally));
   }
   yield* wait(deleteOld.count([namespace, DAY, now - DAYS_FOR]));
   return hasMore;

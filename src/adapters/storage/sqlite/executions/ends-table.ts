@@ -2,6 +2,7 @@
 
 import { lineOfEnd } from '../../../../engine/events/tallies/end-line.ts';
 import type { ExecutionEnd } from '../../../../engine/execution/stored-execution.ts';
+import { IS_DRY } from '../../sql/tables/tallies-table.ts';
 import type { SqlConnection } from '../drivers/driver.ts';
 import { toLiteral } from '../tables/columns.ts';
 
@@ -15,7 +16,7 @@ export interface EndsTable {
 export function endsTable(connection: SqlConnection, namespace: string): EndsTable {
   const here = toLiteral(namespace);
   const select = connection.prepare(
-    `SELECT ensemble, version, created_at, started_by LIKE '%"dryRun":{%' AS dry FROM ensemble_executions WHERE namespace = ${here} AND id = ?`,
+    `SELECT ensemble, version, created_at, ${IS_DRY} AS dry FROM ensemble_executions WHERE namespace = ${here} AND id = ?`,
   );
   const insert = connection.prepare(`INSERT INTO ensemble_ends (namespace, body) VALUES (${here}, ?)`);
   const put = (lines: readonly string[]) => void insert.run([lines.join('\n')]);

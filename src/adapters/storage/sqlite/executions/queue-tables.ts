@@ -19,6 +19,7 @@ import {
   isAnyBlocked,
   type QueueTables,
   type SettledQueue,
+  type TakenSlot,
 } from '../../sql/queues/queue-tables.ts';
 import type { SqlConnection, SqlRow, SqlValue } from '../drivers/driver.ts';
 import { toLiteral } from '../tables/columns.ts';
@@ -156,6 +157,10 @@ export function createQueues(connection: SqlConnection, namespace: string): Queu
             : on.selectBlockedOfGroups.all([blockedBy, ...range]),
         );
       };
+      const putSlots = (slots: readonly TakenSlot[]) => {
+        for (const { limit, execution, epoch, held, listed } of slots)
+          on.putSlot.run([limit, execution, epoch, held ? 1 : null, listed ? 1 : null]);
+      };
       const settle = (queues: readonly SettledQueue[], now: number) => {
         for (const { id, blockedBy } of queues) {
           if (on.deleteQueue.run([id, now]) > 0) on.arriveAgain.run([id, now + CLOCKS_MS]);
@@ -267,9 +272,10 @@ export function createQueues(connection: SqlConnection, namespace: string): Queu
         claim(heads, settled, now) {
           const taken = heads.map(({ row }) => row);
           rows.claim(taken);
-          for (const { row, slots } of heads)
-            for (const { limit, held } of slots)
-              on.putSlot.run([limit, row.id as string, row.epoch as number, held ? 1 : null, null]);
+          for (const { row, slots } of heads) {
+            const { id, epoch } = row as { readonly id: string; readonly epoch: number };
+            putSlots(slots.map((slot) => ({ ...slot, execution: id, epoch })));
+          }
           settle(settled, now);
           return taken;
         },
@@ -279,10 +285,7 @@ export function createQueues(connection: SqlConnection, namespace: string): Queu
           on.deleteStepSlot.run([limit, executionId, key]);
           if (on.selectBlocked.all([limit, limit]).length > 0) on.insertWake.run([limit, '[]', 0]);
         },
-        putSlots(slots) {
-          for (const { limit, execution, epoch, held, listed } of slots)
-            on.putSlot.run([limit, execution, epoch, held ? 1 : null, listed ? 1 : null]);
-        },
+        putSlots,
         settle,
       };
     },
